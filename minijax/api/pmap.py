@@ -243,7 +243,7 @@ def _axes(
             )
         in_axes = tuple(in_axes[i] for i in call.positions)
     names = ArgNames(mapped.fun, call.in_tree, call.positions)
-    dims = mapped.spread(in_axes, call.in_tree)
+    dims = mapped.flat_axes(in_axes, call.in_tree)
     dims = mapped.normalise(avals, dims, names)
     size = mapped.size(avals, dims, names)
     if size is None:

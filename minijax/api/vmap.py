@@ -109,7 +109,7 @@ def vmap(
             if has_registered:
                 names = [f"part {i} of the arguments" for i in range(len(leaves))]
         else:
-            dims = mapped.spread(in_axes, in_tree)
+            dims = mapped.flat_axes(in_axes, in_tree)
         avals = mapped.avals(leaves, dims, names)
         dims = mapped.normalise(avals, dims, names)
         size = mapped.size(avals, dims, names, axis_size)

@@ -128,7 +128,7 @@ class UnpackedFunction(FlatFun):
         nodes, in_tree = tree.flatten((args, kwargs), is_leaf=is_registered)
         super().__init__(fun, in_tree, "vmap")
         self._nodes = nodes
-        self._specs = mapped.spread(in_axes, in_tree)
+        self._specs = mapped.flat_axes(in_axes, in_tree)
         self._out_axes = out_axes
         self._index: Any = None
         self.size: Any = None  # the number of lanes, set by `with_size`

@@ -1,4 +1,4 @@
-"""Arguments of wrapped functions: which are static, what they are called, their values."""
+"""Arguments of wrapped functions: which are static, their names, and their values."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ from ..types.symbolic_dims import SymbolicDim
 
 
 class Statics(NamedTuple):
-    """Static arguments: positions and names, both worked out from the signature."""
+    """Static arguments: positions and names, both resolved from the signature."""
 
     nums: tuple[int, ...]
     names: tuple[str, ...]
 
     def apart(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """Of a call's arguments the static ones, each with its place; the positions of
-        the others; and these others."""
+        """Split a call's arguments: the static ones, each with its position or name; the
+        positions of the others; and the others."""
         n = len(args)
         fixed = {i if i >= 0 else i + n for i in self.nums}
         positions = tuple(i for i in range(n) if i not in fixed)
@@ -41,16 +41,16 @@ NO_STATICS = Statics((), ())
 
 
 def signature_of(fun: Any) -> inspect.Signature | None:
-    """The signature of a callable, if it has one."""
-    known = _signatures.of(fun)
-    found: inspect.Signature | None = known.get("found", _UNSEEN)
-    if found is _UNSEEN:
+    """Return the signature of a callable, or None if it has none."""
+    cached = _signatures.of(fun)
+    sig: inspect.Signature | None = cached.get("signature", _UNSEEN)
+    if sig is _UNSEEN:
         try:
-            found = inspect.signature(fun)
+            sig = inspect.signature(fun)
         except (ValueError, TypeError):
-            found = None
-        known["found"] = found
-    return found
+            sig = None
+        cached["signature"] = sig
+    return sig
 
 
 _UNSEEN: Any = object()
@@ -61,15 +61,15 @@ POSITIONAL = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR
 
 
 def check_callable(fun: Any) -> None:
-    """TypeError unless it is a function that can be traced."""
+    """Raise TypeError unless `fun` is a function that can be traced."""
     if not callable(fun):
         raise TypeError(f"Expected a callable value, got {fun!r}.")
     if _is_generator(fun):
         raise TypeError(
             errors.message(
                 f"Expected a function, got a generator function: {fun!r}",
-                why="it returns before anything is computed.",
-                tries=["return a tuple of what it yields"],
+                why="It returns before anything is computed.",
+                tries=["return a tuple of the values"],
             )
         )
 
@@ -82,14 +82,14 @@ def _is_generator(fun: Any) -> bool:
 
 
 def as_tuple(x: Any) -> tuple[Any, ...]:
-    """None, one item or many, as a tuple."""
+    """Convert None, one item or many to a tuple."""
     if x is None:
         return ()
     return (x,) if isinstance(x, (str, int)) else tuple(x)
 
 
 def as_numbers(x: Any) -> tuple[int, ...]:
-    """Argument numbers: None, one or many, as a tuple of ints."""
+    """Convert argument numbers (None, one or many) to a tuple of ints."""
     if x is None:
         return ()
     items = (x,) if hasattr(x, "__index__") and not getattr(x, "shape", ()) else x
@@ -97,7 +97,7 @@ def as_numbers(x: Any) -> tuple[int, ...]:
 
 
 def as_names(x: Any, what: str) -> tuple[str, ...]:
-    """Argument names: None, one or many, as a tuple of strings."""
+    """Convert argument names (None, one or many) to a tuple of strings."""
     names = () if x is None else (x,) if isinstance(x, str) else tuple(x)
     for s in names:
         if not isinstance(s, str):
@@ -106,7 +106,7 @@ def as_names(x: Any, what: str) -> tuple[str, ...]:
 
 
 def resolve_statics(fun: Any, nums: Any, names: Any, what: str) -> Statics:
-    """Both the positions and the names of the arguments named by either."""
+    """Return both positions and names of arguments that are named by either."""
     given_nums, given_names = as_numbers(nums), as_names(names, what)
     if not given_nums and not given_names:
         return NO_STATICS
@@ -122,7 +122,7 @@ def resolve_statics(fun: Any, nums: Any, names: Any, what: str) -> Statics:
         if 0 <= m < len(positional):
             out_nums.append(m)
         elif inspect.Parameter.VAR_POSITIONAL in kinds:
-            out_nums.append(n)  # counted when it is called
+            out_nums.append(n)  # resolved at the call
         else:
             raise ValueError(
                 errors.message(
@@ -148,7 +148,7 @@ def resolve_statics(fun: Any, nums: Any, names: Any, what: str) -> Statics:
                     f"Jitted function has invalid argnames {{{listed}}} in"
                     f" {what}_argnames. {why}",
                     where=function_text(fun),
-                    why=f"its parameters are {', '.join(params) or 'none'}.",
+                    why=f"Its parameters are {', '.join(params) or 'none'}.",
                 )
             )
     out_names = list(given_names)
@@ -160,7 +160,7 @@ def resolve_statics(fun: Any, nums: Any, names: Any, what: str) -> Statics:
 
 
 def check_apart(statics: Statics, donate: Statics) -> None:
-    """ValueError if an argument is static and donated, too."""
+    """Raise ValueError if an argument is both static and donated."""
     both = sorted({*statics.names} & {*donate.names})
     if both:
         raise ValueError(
@@ -168,7 +168,7 @@ def check_apart(statics: Statics, donate: Statics) -> None:
                 "static_argnames and donate_argnames cannot intersect. Argument names"
                 f" {{{', '.join(map(repr, both))}}} appear in both static_argnames and"
                 " donate_argnames",
-                why="a static argument has no memory to give.",
+                why="A static argument has no buffer to donate.",
             )
         )
     if {*statics.nums} & {*donate.nums}:
@@ -178,9 +178,9 @@ def check_apart(statics: Statics, donate: Statics) -> None:
 
 
 class ArgNames(Sequence[str]):
-    """Names of a call's leaves (`params['w1']`), worked out when an error needs them.
+    """Names of a call's leaves (`params['w1']`), computed when an error needs them.
 
-    What was traced of a function is kept while it lives, and must not keep it alive.
+    Traces of a function are cached while it lives, so they must not keep it alive.
     """
 
     __slots__ = ("_names", "code", "fun", "in_tree", "positions")
@@ -188,7 +188,7 @@ class ArgNames(Sequence[str]):
     def __init__(self, fun: Any, in_tree: Any, positions: Sequence[int]) -> None:
         try:
             self.fun: Callable[[], Any] = weakref.ref(fun)
-        except TypeError:  # no weak references to it: then nothing is kept for it
+        except TypeError:  # no weak references to it: then nothing is cached for it
             self.fun = lambda: fun
         self.code = getattr(fun, "__code__", None)
         self.in_tree = in_tree
@@ -200,22 +200,22 @@ class ArgNames(Sequence[str]):
             n = self.in_tree.num_leaves
             args, kwargs = tree.unflatten(self.in_tree, list(range(n)))
             params = self.parameters()
-            found = [""] * n
+            names = [""] * n
             rest, first = self.rest
             for i, x in enumerate(args):
                 at = self.positions[i] if i < len(self.positions) else i
                 label = params[at] if at < first else f"{rest}[{at - first}]"
                 for path, leaf in tree.leaves_with_path(x):
-                    found[leaf] = label + tree.keystr(path)
+                    names[leaf] = label + tree.keystr(path)
             for key, x in kwargs.items():
                 for path, leaf in tree.leaves_with_path(x):
-                    found[leaf] = key + tree.keystr(path)
-            self._names = found
+                    names[leaf] = key + tree.keystr(path)
+            self._names = names
         return self._names
 
     @property
     def rest(self) -> tuple[str, int]:
-        """What the arguments are called that have no names of their own; from where on."""
+        """The name of the variadic positional arguments, and the index of the first."""
         fun = self.fun()
         sig = signature_of(fun) if fun is not None else None
         for i, p in enumerate(sig.parameters.values() if sig is not None else ()):
@@ -227,7 +227,7 @@ class ArgNames(Sequence[str]):
         return "args", first
 
     def parameters(self) -> list[str]:
-        """What the function calls its arguments; of a dead one, as its code has it."""
+        """Return the function's parameter names; if it is dead, those in its code."""
         fun = self.fun()
         if fun is not None:
             sig = signature_of(fun)
@@ -244,30 +244,30 @@ class ArgNames(Sequence[str]):
 
 
 def as_value(x: Any) -> Any:
-    """An argument that is handed back as it is: a tracer, or an `Array`."""
+    """Return the value of an argument that is returned unchanged: a tracer or `Array`."""
     x = core.unwrapped(x)
     return x if isinstance(x, Tracer) else as_array(x)
 
 
 def as_array(x: Any) -> Array:
-    """A concrete value as an `Array`."""
+    """Return a concrete value as an `Array`."""
     x = arrays.adopted(x)
     return x if type(x) in ARRAYS else to_array(x, placement.default_placement())
 
 
 def concrete_or_error(kind: Any, x: Any, context: str = "") -> Any:
-    """`kind(x)` for a concrete `x`; the tracer's own error with `context` otherwise."""
+    """Return `kind(x)` for a concrete `x`; a tracer raises its error with `context`."""
     if isinstance(x, Tracer) and x.concrete() is None:
         raise tracer_errors.not_concrete(x, core.STATE.trace, context)
     if isinstance(x, Tracer):
         x = x.concrete()
     if isinstance(x, SymbolicDim) and kind in (int, operator.index):
-        return int(x)  # raises that its value is not known
+        return int(x)  # raises, as its value is not constant
     return x if kind is None else kind(x)
 
 
 def check_values(values: Sequence[Any], where: str) -> Sequence[Any]:
-    """The leaves themselves; TypeError unless all are arrays or numbers."""
+    """Return the leaves; TypeError unless all are arrays or numbers."""
     for x in values:
         if not core.is_value(x):
             raise TypeError(

@@ -1,7 +1,7 @@
-"""What the higher-order primitives share: staging of bodies, types of carries and results.
+"""Shared parts of the higher-order primitives: staging of bodies, types of carries.
 
-Bodies of control flow are closed jaxprs without constants: what they capture becomes
-leading operands.  Next: refs/discharge.py.
+Bodies of control flow are closed jaxprs without constants: captured values become leading
+operands.  Next: refs/discharge.py.
 """
 
 from __future__ import annotations
@@ -54,21 +54,23 @@ def stage_body(
     transform: str,
     user: Callable[..., Any] | None = None,
 ) -> Body:
-    """Trace `fun`, called with the arguments that `in_tree` makes of leaves.
+    """Trace `fun`, called with the arguments that `in_tree` rebuilds from leaves.
 
-    Remembered by function and types, so that a loop run again is not compiled again.
-    Messages speak of the function `user`, if `fun` only calls it.
+    The trace is cached by function and types, so that a loop that runs again is not
+    compiled again.  If `fun` only calls the function `user`, messages name the latter.
     """
     key = (in_tree, tuple(avals), transform, config.trace_key(), core.STATE.axes)
-    known = _bodies.of(fun)
-    found = known.get(key)
-    if found is None:
-        found = _stage_body(fun, in_tree, avals, transform, user or fun)
-        if not any(isinstance(c, core.Tracer) for c in found.consts):
-            known[key] = found
-    return found
+    bodies = _bodies.of(fun)
+    body = bodies.get(key)
+    if body is None:
+        body = _stage_body(fun, in_tree, avals, transform, user or fun)
+        if not any(isinstance(c, core.Tracer) for c in body.consts):
+            bodies[key] = body
+    return body
 
 
+# A body whose params hold functions is cached only as an attribute of `fun`: in a shared
+# table it might keep `fun` alive.
 _bodies = util.cache(
     util.WeakIdentityCache("bodies", lambda body: not holds_functions(body.jaxpr))
 )
@@ -83,7 +85,7 @@ def _stage_body(
     user: Callable[..., Any],
 ) -> Body:
     names: Any = ()
-    if user is fun:  # else it has other parameters
+    if user is fun:  # otherwise its parameters are different ones
         names = ArgNames(fun, tree.treedef_tuple([in_tree, _NO_KEYWORDS]), ())
     flat = FlatFun(fun, in_tree, transform, user)
     jaxpr, consts = flat.stage(avals, names, own_name(fun) or transform)
@@ -91,12 +93,12 @@ def _stage_body(
 
 
 def cached_wrapper(fun: Callable[..., Any], make: Callable[..., Any], *options: Any) -> Any:
-    """`make(fun, *options)`: one function each, so that what was traced is found again."""
-    made = _made.of(fun)
+    """Return `make(fun, *options)`, always the same function, so that traces are reused."""
+    wrappers = _wrappers.of(fun)
     key = (make, *options)
-    found = made.get(key)
-    if found is None:
-        try:  # No cycle that would keep `fun` alive, who calls it does.
+    wrapper = wrappers.get(key)
+    if wrapper is None:
+        try:  # a weak reference: a cycle would keep `fun` alive
             ref: Callable[[], Any] = weakref.ref(fun)
         except TypeError:
             return make(fun, *options)
@@ -104,46 +106,46 @@ def cached_wrapper(fun: Callable[..., Any], make: Callable[..., Any], *options: 
         def call(*args: Any) -> Any:
             return ref()(*args)
 
-        found = made[key] = make(call, *options)
-    return found
+        wrapper = wrappers[key] = make(call, *options)
+    return wrapper
 
 
-_made = util.cache(util.WeakIdentityCache("made", lambda made: True))
+_wrappers = util.cache(util.WeakIdentityCache("made", lambda made: True))
 
 
 def kept_by(fun: Callable[..., Any], make: Callable[..., Any], *options: Any) -> Any:
-    """`make(fun, *options)`, which `fun` keeps while it lives, if it can.
+    """Return `make(fun, *options)`, stored on `fun` for its lifetime where possible.
 
-    A jitted function of ours that took `fun` as a static argument would keep it for ever.
+    A jitted function of ours with `fun` as a static argument would keep it alive forever.
     """
-    kept = _kept.of(fun)
+    values = _stored.of(fun)
     key = (make, *options)
-    found = kept.get(key)
-    return kept.setdefault(key, make(fun, *options)) if found is None else found
+    value = values.get(key)
+    return values.setdefault(key, make(fun, *options)) if value is None else value
 
 
-_kept = util.cache(util.WeakIdentityCache("kept", lambda made: False))
+_stored = util.cache(util.WeakIdentityCache("kept", lambda made: False))
 
 
 def lift_fixed(body: Body, fixed: Sequence[bool], keep: Sequence[bool]) -> ClosedJaxpr:
-    """A loop's body that takes what no step changes as leading constants.
+    """Return a loop's body with the unchanged parts of the carry as leading constants.
 
-    fixed: which components of the carry stay as they are; they are no longer results.
-    keep: which of the results after the carry are still wanted.
+    fixed: which components of the carry no step changes; they are no longer results.
+    keep: which of the results after the carry are still needed.
     """
     n, k = len(fixed), len(body.consts)
     carry = range(k, k + n)
-    moves = [not f for f in fixed]
+    changing = [not f for f in fixed]
     rest = range(k + n, k + len(body.jaxpr.invars))
-    ins = [*pick(carry, fixed), *range(k), *pick(carry, moves), *rest]
-    outs = pick(range(n + len(keep)), [*moves, *keep])
+    ins = [*pick(carry, fixed), *range(k), *pick(carry, changing), *rest]
+    outs = pick(range(n + len(keep)), [*changing, *keep])
     return permute_jaxpr(body.closed(), ins, outs)
 
 
 class LoopDescription(NamedTuple):
-    """What messages say about a loop: its kind, the user's function, the carry's name.
+    """The names for a loop's messages: its kind, the user's function, the carry's name.
 
-    `inside` keys of a path lead to what the user calls the carry.
+    The first `inside` keys of a path lead to the part that the user calls the carry.
     """
 
     what: str
@@ -155,30 +157,30 @@ class LoopDescription(NamedTuple):
     def of(
         cls, what: str, fun: Callable[..., Any], position: int = 0, inside: int = 0
     ) -> LoopDescription:
-        """The loop over `fun`, whose parameter number `position` is the carry."""
+        """Describe a loop over `fun`, whose parameter number `position` is the carry."""
         sig = signature_of(fun)
         names = list(sig.parameters) if sig is not None else []
         return cls(what, fun, names[position] if position < len(names) else "carry", inside)
 
     @property
     def transform(self) -> str:
-        """The function that the user called."""
+        """The name of the function that the user called."""
         return self.what.split()[0]
 
     def component(self, path: Sequence[Any]) -> str:
-        """The carry or a component of it, as a path from the user's name for it."""
+        """Return the name of the carry or a component, as a path from the user's name."""
         inner = tree.keystr(tuple(path[self.inside :]))
         return f"carry component {self.name}{inner}" if inner else f"carry {self.name}"
 
     def error(self, differs: str, lines: Sequence[str], tries: Sequence[str]) -> TypeError:
-        """The carry that a step takes is unlike the one that it gives back."""
+        """Return the error for a carry input that differs from the carry output."""
         return TypeError(
             errors.message(
                 f"{self.what} function carry input and carry output must have {differs},"
                 " but they differ:",
                 which="\n  ".join(lines[:2]),
                 where=function_text(self.fun),
-                why="the output of one step is the input of the next.",
+                why="The output of one step is the input of the next.",
                 tries=list(tries),
             )
         )
@@ -191,7 +193,7 @@ def check_carry(
     out_tree: Any,
     out_avals: Sequence[Any],
 ) -> None:
-    """TypeError unless a body gives back a carry of the type that it took."""
+    """Raise TypeError unless a body returns a carry of the type of its input."""
     if in_tree != out_tree:
         path, was, now, why = tree_difference(in_tree, out_tree)
         line = (
@@ -199,7 +201,7 @@ def check_carry(
             f" of the carry output is {now}: {why}"
         )
         raise loop.error(
-            "the same pytree structure", [line], ["return the carry as it was taken apart"]
+            "the same pytree structure", [line], ["return the carry as it was passed"]
         )
     lines = []
     tries = ["convert the result with .astype(...)", "start with that type"]
@@ -221,21 +223,21 @@ def check_carry(
 
 
 def type_difference(a: Any, b: Any) -> str:
-    """What differs between two types, in words."""
-    found = []
+    """Describe the difference between two types."""
+    differences = []
     if a.dtype != b.dtype:
-        found.append("the dtypes do not match")
+        differences.append("the dtypes do not match")
     if a.shape != b.shape:
-        found.append("the shapes do not match")
+        differences.append("the shapes do not match")
     if a.memory_space is not b.memory_space:
-        found.append("the memory spaces do not match")
+        differences.append("the memory spaces do not match")
     if a.manual_axis_kinds != b.manual_axis_kinds:
-        found.append("the manual axis types do not match")
-    return ", and ".join(found)
+        differences.append("the manual axis types do not match")
+    return ", and ".join(differences)
 
 
 def to_vary(a: Any, b: Any) -> str:
-    """What makes a value of type `a` vary along the axes along which one of `b` does."""
+    """Return the cast that makes a value of type `a` vary over the axes of `b`, or ''."""
     axes = missing(
         a.manual_axis_kinds, () if b.manual_axis_kinds is None else b.manual_axis_kinds.varying
     )
@@ -243,7 +245,7 @@ def to_vary(a: Any, b: Any) -> str:
 
 
 def tree_difference(in_tree: Any, out_tree: Any) -> tuple[tuple[Any, ...], str, str, str]:
-    """Where two trees first differ: the path, the one, the other, and in what."""
+    """Return where two trees first differ: the path, both sides, and the difference."""
     a = tree.unflatten(in_tree, [0] * in_tree.num_leaves)
     b = tree.unflatten(out_tree, [0] * out_tree.num_leaves)
     for path, was, now, why in tree.equality_errors(a, b):
@@ -251,12 +253,12 @@ def tree_difference(in_tree: Any, out_tree: Any) -> tuple[tuple[Any, ...], str, 
     return (), str(in_tree), str(out_tree), "their registered data differ"
 
 
-def _leaf_text(said: str) -> str:
-    return "an array" if said.startswith("a leaf") else said
+def _leaf_text(text: str) -> str:
+    return "an array" if text.startswith("a leaf") else text
 
 
 def types_of(what: str, leaves: Sequence[Any], treedef: Any) -> list[Any]:
-    """The types of the leaves of an argument called `what`; TypeError names the path."""
+    """Return the types of the leaves of argument `what`; a TypeError names the path."""
     try:
         return [core.aval_of(x) for x in leaves]
     except TypeError:
@@ -275,10 +277,10 @@ def types_of(what: str, leaves: Sequence[Any], treedef: Any) -> list[Any]:
 def promote_weak(
     fun: Any, values: Sequence[Any], in_avals: Sequence[Any], out_avals: Sequence[Any]
 ) -> list[Any] | None:
-    """Initial values of the dtypes that results of the body `fun` have; None: no need.
+    """Return initial values with the dtypes of the body's results; None: no change.
 
-    Only weakly typed values give way, to a wider kind of number.  Those of our own loops
-    vary along manual axes where results do; a program says so itself.
+    Only weakly typed values are converted, to a wider kind of number.  In loops of ours,
+    they also vary over the manual axes of the results; in a user's loop that is an error.
     """
     out = []
     changed = False
@@ -295,7 +297,7 @@ def promote_weak(
 
 
 def with_dtype(x: Any, dtype: Any) -> Any:
-    """The scalar or array `x`, strongly typed; a Python number without an equation."""
+    """Return the scalar or array `x`, strongly typed; a Python number adds no equation."""
     if isinstance(x, (bool, int, float, complex, np.generic)):
         return np.asarray(x, dtype)[()]
     return convert_element_type_p.bind(x, new_dtype=dtype, weak_type=False, sharding=None)
@@ -306,7 +308,7 @@ def _joins(a: Any, b: Any) -> bool:
 
 
 def unify_weak_types(branches: Sequence[ClosedJaxpr]) -> tuple[ClosedJaxpr, ...]:
-    """Make results strongly typed where any branch's is."""
+    """Make results strongly typed if any branch's is."""
     columns = zip(*(b.out_avals for b in branches), strict=True)
     strong = [any(not getattr(a, "weak_type", False) for a in c) for c in columns]
     return tuple(_strengthened(b, strong) for b in branches)
@@ -335,9 +337,9 @@ def _strengthened(closed: ClosedJaxpr, strong: Sequence[bool]) -> ClosedJaxpr:
 
 
 def check_no_batched_effects(effects: frozenset[Any], what: str, why: str) -> None:
-    """NotImplementedError for effects that lanes which take no part would have, too.
+    """Raise NotImplementedError for effects that inactive lanes would also have.
 
-    `what`, with a place for the kind of effect, says what cannot be done.
+    `what` is the message, with a placeholder for the kind of effect.
     """
     acting = [e for e in effects if getattr(e, "is_once_per_call", False)]
     if acting:
@@ -352,12 +354,12 @@ def check_no_batched_effects(effects: frozenset[Any], what: str, why: str) -> No
 
 
 def stacked(aval: Any, n: int) -> Any:
-    """The type of `n` values stacked along a new first axis."""
+    """Return the type of `n` values stacked along a new first axis."""
     return explicit_sharding.with_axis(aval, n, 0)
 
 
 def slice_aval(aval: Any) -> Any:
-    """The type of one row."""
+    """Return the type of one slice along the first axis."""
     if isinstance(aval, AbstractRef):
         return AbstractRef(slice_aval(aval.inner_aval))
     return explicit_sharding.without(aval, 0)

@@ -1,8 +1,8 @@
-"""The front end that all transformations share: functions of trees as functions of leaves.
+"""The front end of all transformations: functions of pytrees as functions of leaves.
 
-Machinery knows flat lists of values.  A `FlatFun` stands between: it puts the user's
-arguments together again, calls the user's function, takes the result apart and remembers
-its tree, and refuses what is no value in the words of the transformation that asks.
+Transformations work on flat lists of values.  A `FlatFun` converts: it rebuilds the user's
+arguments, calls the user's function, flattens the result and stores its tree.  If a result
+is not a value, it raises an error that names the transformation.
 
 Next: body_staging.py, which stages such functions for control flow.
 """
@@ -22,15 +22,15 @@ from ..passes.stage import stage
 
 
 class FlatFun:
-    """A function of leaves, which calls a function of the arguments that they make.
+    """A function of leaves, which calls a function of pytrees.
 
-    fun: what is called, with the arguments that `in_tree` makes of the leaves.
-    transform: what the user asked for, for messages.
-    user: the function that messages speak of, where `fun` only calls it.
+    fun: the function, called with the arguments that `in_tree` rebuilds from the leaves.
+    transform: the transformation that the user called, for messages.
+    user: the function that messages name, if `fun` only calls it.
     """
 
     __slots__ = ("fun", "in_tree", "out_tree", "transform", "user")
-    eager = False  # whether values come out: then no trace looks for references in them
+    eager = False  # whether it returns values: then no trace checks them for references
 
     def __init__(
         self,
@@ -57,23 +57,23 @@ class FlatFun:
         return outs
 
     def call(self, leaves: Sequence[Any]) -> Any:
-        """The result of the function, as a tree."""
+        """Return the result of the function, as a pytree."""
         return self.fun(*tree.unflatten(self.in_tree, leaves))
 
     def refused(self, out: Any, i: int, x: Any) -> Exception:
-        """The error for leaf `i` of a result, which is no value."""
+        """Return the error for leaf `i` of a result, which is not a value."""
         path = tree.keystr(tree.leaves_with_path(out)[i][0])
         at = f" at output component {path}" if path else ""
         return errors.type_error(
             f"function {function_text(self.user)} traced for {self.transform} returned a"
             f" value of type {type(x)}{at}, which is not a valid JAX type",
             which=f"output component {'result' + path}: {x!r}"[:200],
-            why="compiled functions return arrays, numbers or pytrees of them.",
+            why="Compiled functions return arrays, numbers or pytrees of them.",
             tries=["return numbers or arrays", "return strings and objects outside of it"],
         )
 
     def result(self, leaves: Iterable[Any]) -> Any:
-        """The tree of the result, made of other leaves."""
+        """Return other leaves in the tree of the result."""
         return tree.unflatten(self.out_tree, leaves)
 
     def stage(
@@ -83,9 +83,9 @@ class FlatFun:
         name: str = "",
         transform: str = "",
     ) -> tuple[Jaxpr, list[Any]]:
-        """The program for arguments of these types, called `names` in messages.
+        """Return the program for arguments of these types, called `names` in messages.
 
-        transform: what tracing is called, if not as the call is.
+        transform: the name for the trace, if it differs from that of the call.
         """
         return stage(
             self,
@@ -98,7 +98,7 @@ class FlatFun:
 
 
 class FlatCall(FlatFun):
-    """The same, of a tree of positional and of keyword arguments."""
+    """The same, for a tree of positional and keyword arguments."""
 
     __slots__ = ()
 

@@ -1,8 +1,8 @@
-"""Axis specifications of `vmap` and `pmap`: checked, spread over arguments and results.
+"""Axis specifications of `vmap` and `pmap`: checked, and broadcast to leaves.
 
-`in_axes` and `out_axes` are pytree prefixes; here they become one axis (or None) a leaf,
-never negative, and all mapped arguments are found to agree on a size, or an error says
-which do not.  Next: calls/pmap.py, api/vmap.py.
+`in_axes` and `out_axes` are pytree prefixes; here they become one axis (or None) per leaf,
+never negative.  All mapped arguments must have the same size along theirs; otherwise an
+error lists the sizes.  Next: calls/pmap.py, api/vmap.py.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from .arguments import ArgNames
 
 
 class Mapped:
-    """A function that is mapped, and by what: for messages.  `who`: what is mapped over."""
+    """A mapped function, for messages: `who` names what it is mapped over."""
 
     __slots__ = ("fun", "transform", "who")
 
@@ -27,13 +27,13 @@ class Mapped:
         self.fun = fun
         self.who = who
 
-    def error(self, what: str, kind: type[Exception] = ValueError, **parts: Any) -> Any:
-        """An error about this function."""
-        where = function_text(self.fun)
-        return kind(errors.message(f"{self.transform} {what}", where=where, **parts))
+    def error(self, what: str, kind: type[Exception] = ValueError, **details: Any) -> Any:
+        """Return an error about this function."""
+        location = function_text(self.fun)
+        return kind(errors.message(f"{self.transform} {what}", where=location, **details))
 
     def unstackable(self, x: Any) -> Any:
-        """The error for a result that is no array."""
+        """Return the error for a result that is not an array."""
         return self.error(
             f"cannot stack a result: Output from batched function {x!r} with type"
             f" {type(x)} is not a valid JAX type.",
@@ -43,7 +43,7 @@ class Mapped:
     def check_spec(
         self, what: str, spec: Any, also: Callable[[Any], bool] = lambda x: False
     ) -> None:
-        """Refuse what is made of other than ints and None, and what else it may be."""
+        """Raise TypeError unless all leaves are ints or None, or `also` accepts them."""
         for x in tree.leaves(spec, is_leaf=lambda a: a is None):
             no_axis = not hasattr(x, "__index__") or isinstance(x, bool)
             if x is not None and no_axis and not also(x):
@@ -52,14 +52,14 @@ class Mapped:
                     f" container with those types as leaves, but got {spec}."
                 )
 
-    def spread(self, in_axes: Any, in_tree: Any) -> list[Any]:
-        """An axis for each leaf of the arguments; those of keywords are mapped over 0."""
+    def flat_axes(self, in_axes: Any, in_tree: Any) -> list[Any]:
+        """Return an axis per leaf of the arguments; keyword arguments are mapped over 0."""
         args, kwargs = in_tree.children()
         out = tree.flatten_axes(f"{self.transform} in_axes", args, in_axes)
         return out + [0] * kwargs.num_leaves
 
     def avals(self, leaves: Sequence[Any], dims: Sequence[Any], names: ArgNames) -> list[Any]:
-        """The types of the arguments that are mapped; None for the others."""
+        """Return the types of the mapped arguments; None for the others."""
         out = []
         for i, (x, d) in enumerate(zip(leaves, dims, strict=True)):
             if d is not None and not core.is_value(x):
@@ -78,7 +78,7 @@ class Mapped:
     def normalise(
         self, avals: Sequence[Any], dims: Sequence[Any], names: ArgNames
     ) -> list[int | None]:
-        """Non-negative axes, checked against the arguments' ranks."""
+        """Return non-negative axes, checked against the arguments' ranks."""
         out: list[int | None] = []
         for i, (aval, d) in enumerate(zip(avals, dims, strict=True)):
             if d is None:
@@ -103,7 +103,7 @@ class Mapped:
         names: ArgNames,
         axis_size: int | None = None,
     ) -> int | None:
-        """The size that all mapped axes (and `axis_size`) have; None if nothing says."""
+        """Return the size of all mapped axes (and `axis_size`); None if there is none."""
         size = axis_size
         for aval, d in zip(avals, dims, strict=True):
             if d is not None:
@@ -115,23 +115,23 @@ class Mapped:
         return None if size is None else size_of(size)
 
     def _disagreement(
-        self, avals: Sequence[Any], dims: Sequence[Any], names: ArgNames, given: Any
+        self, avals: Sequence[Any], dims: Sequence[Any], names: ArgNames, axis_size: Any
     ) -> Exception:
-        found: dict[int, list[str]] = {}
+        by_size: dict[int, list[str]] = {}
         for i, (aval, d) in enumerate(zip(avals, dims, strict=True)):
             if d is not None:
-                found.setdefault(aval.shape[d], []).append(
+                by_size.setdefault(aval.shape[d], []).append(
                     f"axis {d} of argument {names[i]} of type {aval.str_short(False)}"
                 )
-        lines = [] if given is None else [f"the `axis_size` argument was {given}"]
-        sizes = sorted(found, key=lambda n: -len(found[n]))
+        lines = [] if axis_size is None else [f"the `axis_size` argument was {axis_size}"]
+        sizes = sorted(by_size, key=lambda n: -len(by_size[n]))
         for n in sizes:
-            k = len(found[n])
+            k = len(by_size[n])
             if k == 1:
-                lines.append(f"one axis had size {n}: {found[n][0]}")
+                lines.append(f"one axis had size {n}: {by_size[n][0]}")
             else:
                 many = "most" if n == sizes[0] else "some"
-                lines.append(f"{many} axes ({k} of them) had size {n}, e.g. {found[n][0]}")
+                lines.append(f"{many} axes ({k} of them) had size {n}, e.g. {by_size[n][0]}")
         return self.error(
             "got inconsistent sizes for array axes to be mapped:\n  * " + ";\n  * ".join(lines),
             tries=[f"in_axes=None for arguments that all {self.who} share"],
@@ -139,7 +139,7 @@ class Mapped:
 
 
 def result_axis(axis: int, rank: int) -> int:
-    """Where a new axis goes in a result that has `rank` axes with it; not negative."""
+    """Return the non-negative position of a new axis in a result of rank `rank`."""
     if not -rank <= axis < rank:
         raise ValueError(
             f"axis {axis} is out of bounds for array of dimension {rank}.\n"

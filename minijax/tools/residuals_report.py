@@ -18,7 +18,7 @@ from ..api.autodiff import grad
 from ..control.calls.remat import checkpoint
 from ..control.calls.remat_budget import Budget, Plan, Segment, budget, plan
 from ..control.calls.remat_regions import inline_calls
-from ..control.refs.discharge import without_own
+from ..control.refs.discharge import discharge_own_refs
 from ..ir.jaxpr import ClosedJaxpr, Equation, Jaxpr, Literal
 from ..passes.cost_model import equation_flops, flops, inner_programs, nbytes
 from .memory_report import xla_memory
@@ -380,7 +380,7 @@ def plan_remat(
     """
     f, args, kwargs, _ = without_statics(f, args, kwargs)
     program = program_of(f, args, kwargs)
-    jaxpr = without_own(ClosedJaxpr(inline_calls(program.jaxpr))).jaxpr
+    jaxpr = discharge_own_refs(ClosedJaxpr(inline_calls(program.jaxpr))).jaxpr
     segments_plan: Plan = plan(jaxpr, int(nbytes))
     policy: Budget = budget(nbytes)
     remat_f = checkpoint(f, policy=policy)

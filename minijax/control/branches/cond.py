@@ -1,8 +1,8 @@
 """`cond` and `switch`: run one of several branches.
 
-Operands are (index, *ops); all branches take all operands, constants they capture
-included.  Batched over the index, all branches run and their results are selected; the
-caller may choose otherwise with `batched=`.  Next: cond_functions.py.
+Operands are (index, *ops); all branches take all operands, including the constants that any
+branch captures.  Batched over the index, all branches run and their results are selected;
+`batched=` offers alternatives.  Next: cond_functions.py.
 """
 
 from __future__ import annotations
@@ -54,14 +54,14 @@ def cond_batch(axis: Any, args: Any, dims: Any, *, branches: Branches, **params:
     if how != "select":
         return BATCHED[how](axis, index, ops, batched, branches, params)
     effects = jaxprs_effects({"branches": branches})
-    if checkify_errors.fails(effects):  # lanes that do not take a branch check nothing in it
+    if checkify_errors.fails(effects):  # lanes must not report errors of other branches
         front = [0, *(0 if b else None for b in batched)]
         params = {"branches": branches, **params}
         return checkify_transform.batch_outside(cond_p, axis, [index, *ops], front, params)
     body_staging.check_no_batched_effects(
         effects,
         "{} effect not supported in vmap-of-cond with batched predicate",
-        "every lane runs all branches, and untaken ones would act.",
+        "Every lane runs all branches, so untaken ones would also have the effect.",
     )
     n = len(branches[0].out_avals)
     used = [dce_jaxpr(branch.jaxpr, [True] * n)[1] for branch in branches]
@@ -74,13 +74,13 @@ def cond_batch(axis: Any, args: Any, dims: Any, *, branches: Branches, **params:
     select = _Select(index)
     results = []
     for i, branch in enumerate(branches):
-        cut = [m and u for m, u in zip(mask, used[i], strict=True)]
-        if any(cut):
-            # Cut the gradient of lanes that do not take the branch: it may be NaN.
+        stops = [m and u for m, u in zip(mask, used[i], strict=True)]
+        if any(stops):
+            # Stop the gradient of lanes that do not take the branch: it may be NaN.
             taken = _Select(logic.eq(index, np.int32(i)))
             ins = [
                 taken(stop_gradient_p.bind(x, discarded=True), x) if c else x
-                for x, c in zip(ops, cut, strict=True)
+                for x, c in zip(ops, stops, strict=True)
             ]
         else:
             ins = ops
@@ -95,19 +95,19 @@ def _may_vary(x: Any) -> bool:
 
 
 class _Select:
-    """`cases[index]` lane by lane; the index is spread once for each shape."""
+    """`cases[index]`, lane by lane; the index is broadcast once for each shape."""
 
-    __slots__ = ("known",)
+    __slots__ = ("index_by_shape",)
 
     def __init__(self, index: Any) -> None:
-        self.known = {core.aval_of(index).shape: index}
+        self.index_by_shape = {core.aval_of(index).shape: index}
 
     def __call__(self, *cases: Any) -> Any:
         shape = core.aval_of(cases[0]).shape
-        index = self.known.get(shape)
+        index = self.index_by_shape.get(shape)
         if index is None:
-            index = core_ops.broadcast_in_dim(self.known[shape[:1]], shape, (0,))
-            self.known[shape] = index
+            index = core_ops.broadcast_in_dim(self.index_by_shape[shape[:1]], shape, (0,))
+            self.index_by_shape[shape] = index
         return logic.select_n(index, *cases)
 
 
@@ -115,7 +115,7 @@ def _batch_error(*_: Any) -> Any:
     raise ValueError(
         errors.message(
             "cond(batched='error'): the predicate differs from lane to lane.",
-            why="the caller asked to be told rather than run all branches.",
+            why="The caller requested an error instead of running all branches.",
             tries=["batched='select', 'loop' or 'group'", "a predicate that lanes share"],
         )
     )
@@ -124,23 +124,23 @@ def _batch_error(*_: Any) -> Any:
 def _batch_loop(
     axis: Any, index: Any, ops: Any, batched: Any, branches: Branches, params: Any
 ) -> Any:
-    """Lane after lane, each takes its own branch alone."""
-    moving = pick(ops, batched)
+    """Run one lane after the other, each with its own branch only."""
+    batched_ops = pick(ops, batched)
     shared = [x for x, b in zip(ops, batched, strict=True) if not b]
 
     def one(*args: Any) -> list[Any]:
-        fixed, (i, *rows) = args[: len(shared)], args[len(shared) :]
-        f, r = iter(fixed), iter(rows)
+        fixed, (i, *slices) = args[: len(shared)], args[len(shared) :]
+        f, r = iter(fixed), iter(slices)
         full = [next(r) if b else next(f) for b in batched]
         return cond_p.bind(i, *full, branches=branches, **params)
 
     avals = [core.aval_of(x) for x in shared]
-    avals += [body_staging.slice_aval(core.aval_of(x)) for x in (index, *moving)]
+    avals += [body_staging.slice_aval(core.aval_of(x)) for x in (index, *batched_ops)]
     body = stage_closed(one, avals, text="cond lane")
     out = scan_p.bind(
         *shared,
         index,
-        *moving,
+        *batched_ops,
         jaxpr=body,
         length=axis.size,
         num_carry=0,
@@ -155,7 +155,7 @@ def _batch_loop(
 def _batch_group(
     axis: Any, index: Any, ops: Any, batched: Any, branches: Branches, params: Any
 ) -> Any:
-    """Each branch runs once, on all lanes, if any lane takes it."""
+    """Run each branch once, on all lanes, if any lane takes it."""
     results = []
     for i, b in enumerate(branches):
         lanes, _ = batching.batch_jaxpr(b, axis, batched, True)
@@ -191,7 +191,7 @@ def cond_lower(
     platforms: tuple[str | None, ...] = (),
     **_: Any,
 ) -> list[Any]:
-    if platforms:  # chosen here, not when the program runs
+    if platforms:  # chosen at compile time
         chosen = branches[platforms.index(choose_platform(ctx.platform, platforms))]
         return ctx.jaxpr(chosen, *ops)
     run = [
@@ -204,26 +204,26 @@ def cond_lower(
 cond_p.lower = cond_lower
 
 
-def choose_platform(platform: str, known: Container[str | None]) -> str | None:
-    """The platform whose function runs on `platform`; None for the default."""
-    which = platform if platform in known else None
-    if which not in known:
+def choose_platform(platform: str, supported: Container[str | None]) -> str | None:
+    """Return the platform whose function runs on `platform`; None for the default."""
+    which = platform if platform in supported else None
+    if which not in supported:
         raise NotImplementedError(
             f"platform_dependent: no function for platform {platform}, and no default."
         )
     return which
 
 
-def cond_by_hand(
+def cond_host_driven(
     index: Any, *ops: Any, branches: Branches, platforms: tuple[str | None, ...] = (), **_: Any
 ) -> list[Any]:
     if platforms:
-        here = placement.default_placement().platform
-        return branches[platforms.index(choose_platform(here, platforms))](*ops)
+        platform = placement.default_placement().platform
+        return branches[platforms.index(choose_platform(platform, platforms))](*ops)
     return branches[int(index)](*ops)
 
 
-discharge.def_host_driven_impl(cond_p, cond_by_hand)
+discharge.def_host_driven_impl(cond_p, cond_host_driven)
 
 
 # ---------------------------------------------------------------------------- helpers

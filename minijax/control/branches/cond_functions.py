@@ -1,6 +1,6 @@
 """The functions behind `lax.cond`, `lax.switch` and `lax.platform_dependent`.
 
-They check what they are given, stage the branches and make their results alike; the
+They check their arguments, stage the branches and unify the types of their results; the
 primitive and its rules are in cond.py.  Next: ../loops/scan.py.
 """
 
@@ -36,7 +36,7 @@ def _bind_branches(
     operands: tuple[Any, ...],
     params: dict[str, Any],
 ) -> Any:
-    """Stage each function once, and bind; of `cond` the true function comes first."""
+    """Stage each function once, and bind; for `cond` the true function comes first."""
     ops, ops_tree = tree.flatten(operands)
     avals = body_staging.types_of("operands", ops, ops_tree)
     once = {id(f): f for f in funs}
@@ -45,34 +45,38 @@ def _bind_branches(
     consts = _join_consts(staged)
     discharge.check_references(funs[0], name, operands, consts)
     closed = [_close(b, consts) for b in staged]
-    # What every branch hands on as it is, the cond need not hand on.
-    given = [dict(zip(b.jaxpr.invars, range(len(b.jaxpr.invars)))) for b in closed]
-    places: list[set[Any]] = [
-        {g.get(a) if type(a) is Var else None for g, a in zip(given, column, strict=True)}
+    # A result that every branch returns unchanged from the same operand need not pass
+    # through the cond.
+    operand_positions = [dict(zip(b.jaxpr.invars, range(len(b.jaxpr.invars)))) for b in closed]
+    sources: list[set[Any]] = [
+        {
+            g.get(a) if type(a) is Var else None
+            for g, a in zip(operand_positions, column, strict=True)
+        }
         for column in zip(*(b.jaxpr.outvars for b in closed), strict=True)
     ]
-    handed_on = [len(at) == 1 and at != {None} for at in places]
-    if any(handed_on):
-        made = [i for i, h in enumerate(handed_on) if not h]
-        closed = [permute_jaxpr(b, range(len(b.in_avals)), made) for b in closed]
+    is_operand = [len(at) == 1 and at != {None} for at in sources]
+    if any(is_operand):
+        computed = [i for i, h in enumerate(is_operand) if not h]
+        closed = [permute_jaxpr(b, range(len(b.in_avals)), computed) for b in closed]
     of = dict(zip(once, closed, strict=True))
     branches = tuple(of[id(f)] for f in (reversed(funs) if name == "cond" else funs))
     out = cond_p.bind(index, *consts, *ops, branches=branches, **params)
     args = [*consts, *ops]
-    direct = [as_value(args[at.pop()]) for at, h in zip(places, handed_on) if h]
-    return tree.unflatten(staged[0].out_tree, merge(handed_on, direct, out))
+    direct = [as_value(args[at.pop()]) for at, h in zip(sources, is_operand) if h]
+    return tree.unflatten(staged[0].out_tree, merge(is_operand, direct, out))
 
 
 def _join_consts(bodies: Sequence[body_staging.Body]) -> list[Any]:
-    found: dict[int, Any] = {}
+    by_id: dict[int, Any] = {}
     for b in bodies:
         for c in b.consts:
-            found.setdefault(id(c), c)
-    return list(found.values())
+            by_id.setdefault(id(c), c)
+    return list(by_id.values())
 
 
 def _close(body: body_staging.Body, consts: Sequence[Any]) -> ClosedJaxpr:
-    """A branch that takes the constants of all branches first."""
+    """Return a branch that takes the constants of all branches first."""
     own = {id(c): i for i, c in enumerate(body.consts)}
     first = [own.get(id(c), core.aval_of(c)) for c in consts]
     lifted = body.closed()
@@ -80,11 +84,11 @@ def _close(body: body_staging.Body, consts: Sequence[Any]) -> ClosedJaxpr:
 
 
 def _check_branches(name: str, funs: Any, staged: Sequence[body_staging.Body]) -> None:
-    """TypeError unless all branches return the same tree of the same types."""
+    """Raise TypeError unless all branches return the same tree of the same types."""
     first = staged[0]
     for i, b in enumerate(staged[1:], 1):
         two = ("true_fun", "false_fun") if name == "cond" else ("branch 0", f"branch {i}")
-        where = " and ".join(
+        location = " and ".join(
             f"{label}: {function_text(f)}"
             for label, f in zip(two, (funs[0], funs[i]), strict=True)
         )
@@ -94,13 +98,13 @@ def _check_branches(name: str, funs: Any, staged: Sequence[body_staging.Body]) -
                 errors.message(
                     f"{name} branch outputs must have the same pytree structure, but they"
                     " differ:",
-                    which=f"result{tree.keystr(path)}: {two[0]} gives {one}, {two[1]} gives"
-                    f" {other}: {why}",
-                    where=where,
+                    which=f"result{tree.keystr(path)}: {two[0]} returns {one}, {two[1]}"
+                    f" returns {other}: {why}",
+                    where=location,
                 )
             )
-        rows = tree.leaves_with_path(tree.unflatten(first.out_tree, first.out_avals))
-        for (path, x), y in zip(rows, b.out_avals, strict=True):
+        labelled = tree.leaves_with_path(tree.unflatten(first.out_tree, first.out_avals))
+        for (path, x), y in zip(labelled, b.out_avals, strict=True):
             if not same_type(x, y):
                 more = body_staging.to_vary(x, y)
                 branch = two[0] if more else two[1]
@@ -108,10 +112,10 @@ def _check_branches(name: str, funs: Any, staged: Sequence[body_staging.Body]) -
                 raise TypeError(
                     errors.message(
                         f"{name} branches must have equal output types but they differ:",
-                        which=f"result{tree.keystr(path)}: {two[0]} gives"
-                        f" {x.str_short(False)}, {two[1]} gives {y.str_short(False)}, so"
+                        which=f"result{tree.keystr(path)}: {two[0]} returns"
+                        f" {x.str_short(False)}, {two[1]} returns {y.str_short(False)}, so"
                         f" {body_staging.type_difference(x, y)}",
-                        where=where,
+                        where=location,
                         tries=[
                             f"{more}, to the result of {branch}"
                             if more
@@ -130,24 +134,24 @@ def cond(
     batched: str = "select",
     **extra: Any,
 ) -> Any:
-    """Run `true_fun(*operands)` if `pred` holds, else `false_fun(*operands)`.
+    """Run `true_fun(*operands)` if `pred` is true, else `false_fun(*operands)`.
 
     Args:
       pred: a scalar, bool or number.
-      true_fun, false_fun: functions with results of equal trees and types.
+      true_fun, false_fun: functions whose results have equal trees and types.
       operands: their arguments.
-      batched: what happens under `vmap` when `pred` differs from lane to lane: 'select'
-        runs both branches and selects; 'loop' takes lane after lane, each its own
-        branch; 'group' runs a branch, on all lanes, only if any takes it; 'error' refuses.
-      extra: `operand=x`, an older name of the one operand.
+      batched: the behavior under `vmap` if `pred` differs between lanes: 'select' runs
+        both branches and selects; 'loop' runs one lane after the other, each with its own
+        branch; 'group' runs a branch, on all lanes, only if any takes it; 'error' raises.
+      extra: `operand=x`, an older form for a single operand.
 
     Returns:
-      What the branch returns, a pytree of arrays.
+      The result of the branch, a pytree of arrays.
 
     Raises:
-      TypeError: `pred` is no scalar, a branch no function, or the branches' results
-        differ in type.
-      ValueError: there is no such `batched`.
+      TypeError: `pred` is not a scalar, a branch is not a function, or the branches'
+        results differ in type.
+      ValueError: `batched` is not one of these strings.
 
     Example:
       >>> import minijax as mj
@@ -183,12 +187,12 @@ def cond(
     if not dtypes.is_bool(aval.dtype):
         pred = pred != 0
     return _bind_branches(
-        "cond", index_of(pred), [true_fun, false_fun], operands, _how(batched)
+        "cond", index_of(pred), [true_fun, false_fun], operands, _batched_param(batched)
     )
 
 
 def _operands(name: str, operands: Any, extra: dict[str, Any]) -> Any:
-    """The operands, of which the only one may be given by keyword."""
+    """Return the operands; a single one may be passed by keyword."""
     for key in extra:
         if key != "operand":
             raise TypeError(f"{name}() got an unexpected keyword argument {key!r}.")
@@ -202,7 +206,7 @@ def _operands(name: str, operands: Any, extra: dict[str, Any]) -> Any:
     return (extra["operand"],)
 
 
-def _how(batched: str) -> dict[str, Any]:
+def _batched_param(batched: str) -> dict[str, Any]:
     if batched == "select":
         return {}
     if batched not in BATCHED:
@@ -221,17 +225,17 @@ def switch(
     """Run `branches[index](*operands)`.
 
     Args:
-      index: an integer scalar; out of range, the nearest branch is meant.
-      branches: functions with results of equal trees and types.
+      index: an integer scalar; out of range, it is clamped to the nearest branch.
+      branches: functions whose results have equal trees and types.
       operands: their arguments.
       batched, extra: as for `cond`.
 
     Returns:
-      What the branch returns, a pytree of arrays.
+      The result of the branch, a pytree of arrays.
 
     Raises:
-      TypeError: `index` is no integer scalar, or results differ in type.
-      ValueError: there is no branch.
+      TypeError: `index` is not an integer scalar, or results differ in type.
+      ValueError: `branches` is empty.
 
     Example:
       >>> import minijax as mj
@@ -262,7 +266,7 @@ def switch(
             index, new_dtype=dtypes.int32, weak_type=False, sharding=None
         )
     index = clamp_p.bind(np.int32(0), index, np.int32(len(branches) - 1))
-    return _bind_branches("switch", index, branches, operands, _how(batched))
+    return _bind_branches("switch", index, branches, operands, _batched_param(batched))
 
 
 @boundary
@@ -273,25 +277,25 @@ def platform_dependent(
 
     Args:
       args: the arguments of all functions.
-      default: for platforms that are not named.
-      per_platform: `cpu=`, `cuda=` (or `gpu=`), `tpu=`, `rocm=` ..: functions with
-        results of equal trees and types.  What runs at once traces only its own.
+      default: the function for platforms that are not named.
+      per_platform: `cpu=`, `cuda=` (or `gpu=`), `tpu=`, `rocm=` ..: functions whose
+        results have equal trees and types.  Evaluated eagerly, only one of them is traced.
 
     Returns:
-      What the function returns.
+      The result of the function.
 
     Raises:
-      ValueError: no function at all.
-      TypeError: results differ in type, or no function.
-      NotImplementedError: no function for the platform.
+      ValueError: there is no function at all.
+      TypeError: results differ in type, or an argument is not a function.
+      NotImplementedError: there is no function for the platform.
 
     Example:
       >>> platform_dependent(3, cpu=lambda x: x + 1, default=lambda x: x)
       4
     """
-    known = {"gpu": "cuda"}
+    aliases = {"gpu": "cuda"}
     funs: dict[str | None, Callable[..., Any]] = {
-        known.get(name, name): f for name, f in per_platform.items()
+        aliases.get(name, name): f for name, f in per_platform.items()
     }
     if default is not None:
         funs[None] = default

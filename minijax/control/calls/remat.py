@@ -157,7 +157,7 @@ def remat_linearize(
     **params: Any,
 ) -> Any:
     if isinstance(policy, Budget):  # it chooses segments, each of them a checkpoint
-        inlined = discharge.without_own(ClosedJaxpr(inline_calls(jaxpr)))
+        inlined = discharge.discharge_own_refs(ClosedJaxpr(inline_calls(jaxpr)))
         divided = policy.divide(inlined.jaxpr, _checkpointed)
         assert closed_call_p.linearize is not None
         return closed_call_p.linearize(
@@ -209,7 +209,7 @@ def _split(
     key = ("remat", nonzero, policy, STATE.axes)
     cached = jaxpr.memo.get(key)
     if cached is None:
-        closed = discharge.without_own(ClosedJaxpr(inline_calls(jaxpr)))
+        closed = discharge.discharge_own_refs(ClosedJaxpr(inline_calls(jaxpr)))
         linearized = linearize_jaxpr(closed, nonzero, forward_out=False)
         forward, recompute, _ = split_by_policy(
             linearized.primal.jaxpr, len(jaxpr.outvars), policy
@@ -228,7 +228,7 @@ def split_by_policy(
 
     def answer(eqn: Equation) -> bool | Offloadable:
         once = any(
-            getattr(e, "is_once_per_call", False) or getattr(e, "kept", False)
+            getattr(e, "is_once_per_call", False) or getattr(e, "blocks_recompute", False)
             for e in eqn.effects
         )
         if once or policy is None:

@@ -42,7 +42,7 @@ from ...runtime.sharding.partitioned_placement import PartitionedPlacement, put_
 from ...runtime.sharding.shardings import OneOf, SingleDeviceSharding
 from ...types import dtypes
 from ...types.avals import shaped
-from ..loops.scan import scan_rows
+from ..loops.scan import scan_slices
 from . import effects
 
 # -------------------------------------------------------------------------- emission
@@ -517,7 +517,7 @@ def over_lanes(
         it = iter(rows)
         return fun(*(x if d is None else next(it) for x, d in zip(args, dims, strict=True)))
 
-    out = scan_rows(call, moving, axis.size, axis.size if unrolled else 1)
+    out = scan_slices(call, moving, axis.size, axis.size if unrolled else 1)
     return out, [0] * len(out)
 
 

@@ -29,19 +29,19 @@ from ...types import dtypes
 def associative_scan(
     fn: Callable[[Any, Any], Any], elems: Any, reverse: bool = False, axis: int = 0
 ) -> Any:
-    """All prefixes :math:`x_0, x_0 x_1, x_0 x_1 x_2 ..` of an associative `fn`.
+    """Compute all prefixes :math:`x_0, x_0 x_1, x_0 x_1 x_2 ..` of an associative `fn`.
 
     Args:
-      fn: combines two pytrees of slices, lane by lane; it must be associative.
+      fn: combines two pytrees of slices, elementwise over `axis`; it must be associative.
       elems: a pytree of arrays of equal size along `axis`.
-      reverse: suffixes instead.
+      reverse: compute suffixes instead.
       axis: the axis along which to combine; a negative one counts from the end.
 
     Returns:
       A pytree like `elems`, of arrays of the same shapes.
 
     Raises:
-      TypeError: `fn` is no function.
+      TypeError: `fn` is not a function.
       ValueError: sizes differ, or `fn` returns another tree.
 
     Example:
@@ -71,7 +71,7 @@ def associative_scan(
                     "lax.associative_scan: fn must return as many arrays as it combines,"
                     f" got {out_tree} for {treedef}.",
                     where=function_text(fn),
-                    why="what it returns is combined again.",
+                    why="Results are combined again.",
                 )
             )
         return out
@@ -103,20 +103,20 @@ def _prefixes(combine: Any, xs: list[Any], axis: int) -> list[Any]:
 
 
 def _interleave(even: Any, odd: Any, axis: int, n: int) -> Any:
-    """a0 b0 a1 b1 .., of `n` elements: each spread over them, and put together."""
+    """Interleave a0 b0 a1 b1 .., `n` elements: dilate both and combine them."""
     aval = core.aval_of(even)
-    nothing: float
+    neutral: float
     if dtypes.is_bool(aval.dtype):
-        join, nothing = logic.bitwise_or, False
+        join, neutral = logic.bitwise_or, False
     elif dtypes.is_inexact(aval.dtype):
-        join, nothing = lax.add, -0.0  # x + -0.0 is x, for x = -0.0 too
+        join, neutral = lax.add, -0.0  # x + -0.0 is x, also for x = -0.0
     else:
-        join, nothing = lax.add, 0
-    empty = np.asarray(nothing, aval.dtype)[()]
+        join, neutral = lax.add, 0
+    empty = np.asarray(neutral, aval.dtype)[()]
 
-    def spread(x: Any, low: int, high: int) -> Any:
+    def dilate(x: Any, low: int, high: int) -> Any:
         config = [(0, 0, 0)] * aval.ndim
         config[axis] = (low, high, 1)
         return concatenation.pad(x, empty, config)
 
-    return join(spread(even, 0, 1 - n % 2), spread(odd, 1, n % 2))
+    return join(dilate(even, 0, 1 - n % 2), dilate(odd, 1, n % 2))

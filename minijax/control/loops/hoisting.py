@@ -1,7 +1,7 @@
-"""Loop invariants: what every step of a loop would compute and keep alike.
+"""Loop invariants: residuals with the same value in every step of a loop.
 
-A linearized loop stacks its residuals.  Those that depend on the loop's constants alone,
-even inside of the calls and loops of its body, are computed once, outside.
+A linearized loop stacks its residuals.  Those that depend only on the loop's constants,
+even inside calls and loops of its body, are computed once, before the loop.
 
 Next: scan_functions.py.
 """
@@ -16,29 +16,29 @@ from ...passes.dce import dce_jaxpr, depends_on
 
 
 class Hoisted(NamedTuple):
-    """A loop's body cut in two: what is the same at every step, and the rest.
+    """A loop's body in two parts: the loop invariants, and the rest.
 
-    once: consts -> values.  body: (consts, the values it reads, carry, xs) -> what the
-    body gave, without the residuals that are among the values.
+    once: consts -> values.  body: (consts, the values it reads, carry, xs) -> the results
+    of the original body, without the residuals that are among the values.
     """
 
     once: ClosedJaxpr
     body: ClosedJaxpr
-    inside: list[int]  # which values the body reads
-    fixed: dict[int, int]  # which residuals are values, and which ones
+    inside: list[int]  # the indices of the values that the body reads
+    fixed: dict[int, int]  # residual index -> value index, for invariant residuals
 
 
 def hoist_invariants(primal: ClosedJaxpr, num_consts: int, num_new: int) -> Hoisted:
-    """Take residuals that depend on consts alone out of the loop."""
+    """Move residuals that depend only on consts out of the loop."""
     jaxpr = primal.jaxpr
     key = ("hoist", num_consts, num_new)
-    known = jaxpr.memo.get(key)
-    if known is not None:
-        return known
+    cached = jaxpr.memo.get(key)
+    if cached is not None:
+        return cached
     consts, rest = jaxpr.invars[:num_consts], jaxpr.invars[num_consts:]
-    moving = depends_on(jaxpr, [False] * num_consts + [True] * len(rest), inside=True)
+    variant = depends_on(jaxpr, [False] * num_consts + [True] * len(rest), inside=True)
     outs, new = split_list(jaxpr.outvars, [len(jaxpr.outvars) - num_new])
-    fixed = {i: v for i, v in enumerate(new) if v not in moving}
+    fixed = {i: v for i, v in enumerate(new) if v not in variant}
     values = list(dict.fromkeys(fixed.values()))
     quiet = jaxpr.replace(
         invars=consts,
@@ -47,31 +47,31 @@ def hoist_invariants(primal: ClosedJaxpr, num_consts: int, num_new: int) -> Hois
         arg_names=(),
     )
     once, _ = dce_jaxpr(quiet, [True] * len(values), keep_in=True)
-    made = [v for v in values if type(v) is not Literal and v not in consts]
+    hoisted_vars = [v for v in values if type(v) is not Literal and v not in consts]
     body = jaxpr.replace(
-        invars=[*consts, *made, *rest],
+        invars=[*consts, *hoisted_vars, *rest],
         outvars=[*outs, *(v for i, v in enumerate(new) if i not in fixed)],
-        eqns=[e if e.effects else _without({*made}, e) for e in jaxpr.eqns],
+        eqns=[e if e.effects else _without({*hoisted_vars}, e) for e in jaxpr.eqns],
         arg_names=(),
     )
-    keep = [*[True] * num_consts, *[False] * len(made), *[True] * len(rest)]
+    keep = [*[True] * num_consts, *[False] * len(hoisted_vars), *[True] * len(rest)]
     body, used = dce_jaxpr(body, [True] * len(body.outvars), keep_in=keep)
-    read = pick(made, used[num_consts:])
-    found = jaxpr.memo[key] = Hoisted(
+    read = pick(hoisted_vars, used[num_consts:])
+    hoisted = jaxpr.memo[key] = Hoisted(
         ClosedJaxpr(once, primal.consts),
         ClosedJaxpr(body, primal.consts),
         [values.index(v) for v in read],
         {i: values.index(v) for i, v in fixed.items()},
     )
-    return found
+    return hoisted
 
 
-def _without(made: set[Any], eqn: Equation) -> Equation:
-    """The equation, which no longer defines variables that are at hand.
+def _without(defined: set[Any], eqn: Equation) -> Equation:
+    """Return the equation without its definitions of variables that are defined already.
 
-    Of several results the others may still be wanted; if none is, dce drops it.
+    Its other results may still be needed; if none is, dce drops the equation.
     """
-    if made.isdisjoint(eqn.outs):
+    if defined.isdisjoint(eqn.outs):
         return eqn
-    outvars = [DropVar(v.aval) if v in made else v for v in eqn.outs]
+    outvars = [DropVar(v.aval) if v in defined else v for v in eqn.outs]
     return eqn.replace(outvars=outvars)

@@ -1,4 +1,4 @@
-"""`map`: a function over rows, one after the other; built on scan."""
+"""`map`: apply a function to slices, one after the other; built on scan."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ from .scan_functions import run_scan, scan_length
 
 @boundary
 def map(f: Callable[[Any], Any], xs: Any, *, batch_size: int | None = None) -> Any:
-    """Apply a function to each row of `xs`, one after the other, in one compiled loop.
+    """Apply a function to each slice of `xs`, one after the other, in one compiled loop.
 
     Args:
-      f: a function of one row.
+      f: a function of one slice along the leading axis.
       xs: a pytree of arrays with equal leading sizes.
-      batch_size: how many rows to take at a time, by `vmap`; None or 0: one.
+      batch_size: how many slices to process at a time, by `vmap`; None or 0: one.
 
     Returns:
-      What `f` returns, each array with an axis in front, of the size of that of `xs`.
+      The results of `f`, stacked along a new first axis, as long as that of `xs`.
 
     Raises:
-      TypeError: `f` is no function.
+      TypeError: `f` is not a function.
       ValueError: leading sizes differ, or `xs` has no array.
 
     Example:
@@ -45,7 +45,7 @@ def map(f: Callable[[Any], Any], xs: Any, *, batch_size: int | None = None) -> A
     leaves, xs_tree = tree.flatten(xs)
     n = scan_length(f, leaves, xs_tree, None)
     full, rest = divmod(n, batch_size)
-    parts = []
+    results = []
     if full:
         head = [
             core_ops.reshape(
@@ -56,16 +56,16 @@ def map(f: Callable[[Any], Any], xs: Any, *, batch_size: int | None = None) -> A
         ]
         step = cached_wrapper(f, _some_rows, batch_size)
         many = run_scan(step, (), tree.unflatten(xs_tree, head), loop=loop)[1]
-        parts.append(
+        results.append(
             tree.map(lambda y: core_ops.reshape(y, (full * batch_size, *y.shape[2:])), many)
         )
     if rest or not full:
         done = full * batch_size
         tail = [core_ops.slice_axis(x, 0, done, n) if done else x for x in leaves]
-        parts.append(_lanes(f, rest, tree.unflatten(xs_tree, tail)))
-    if len(parts) == 1:
-        return parts[0]
-    return tree.map(lambda *pair: concatenation.concatenate(pair, 0), *parts)
+        results.append(_lanes(f, rest, tree.unflatten(xs_tree, tail)))
+    if len(results) == 1:
+        return results[0]
+    return tree.map(lambda *pair: concatenation.concatenate(pair, 0), *results)
 
 
 def _one_row(f: Callable[[Any], Any]) -> Callable[..., Any]:
@@ -77,10 +77,10 @@ def _some_rows(f: Callable[[Any], Any], size: int) -> Callable[..., Any]:
 
 
 def _lanes(f: Callable[[Any], Any], size: int, xs: Any) -> Any:
-    """`f` on `size` rows at once."""
+    """Apply `f` to `size` slices together."""
     leaves, xs_tree = tree.flatten(xs)
     flat = FlatFun(f, tree.treedef_tuple([xs_tree]), "map")
     axis = batching.Axis(batching.no_name, size)
     outs, dims = batching.batch_flat(flat, axis, leaves, [0] * len(leaves))
-    rows = [batching.lane_to_front(x, size, d) for x, d in zip(outs, dims, strict=True)]
-    return flat.result(rows)
+    results = [batching.lane_to_front(x, size, d) for x, d in zip(outs, dims, strict=True)]
+    return flat.result(results)

@@ -1,7 +1,7 @@
 """Progress bars of loops: `scan(progress='text')`, `fori_loop(progress='text')`.
 
-The loop is cut into about a hundred blocks, each a loop of its own that knows nothing of
-the bar; between two of them Python is called, to draw it on standard error.
+The loop is divided into about a hundred blocks, each a loop without a bar; after each
+block Python is called, to draw the bar on standard error.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from ..effects.debugging import debug_callback
 
 _BLOCKS = 100
 _WIDTH = 30
-_PAUSE = 0.05  # seconds: drawing costs more than the call does
+_PAUSE = 0.05  # seconds between two drawings, which are slower than the calls
 
 
 class Bar:
@@ -54,55 +54,57 @@ class Bar:
         sys.stderr.flush()
 
     def show(self, done: Any) -> None:
-        """Draw, when the program gets here."""
+        """Draw the bar when the program reaches this point."""
         debug_callback(self, done, ordered=True)
 
 
 def wants_bar(progress: Any) -> bool:
-    """Whether a bar is asked for; ValueError for anything but None and 'text'."""
+    """Whether a bar is requested; ValueError for anything but None and 'text'."""
     if progress not in (None, "text"):
         raise ValueError(f"progress={progress!r}: choose None or 'text'.")
     return progress is not None
 
 
 def _blocks(n: int) -> tuple[int, int, int]:
-    """The steps of a block, how many blocks there are, how many steps are left over."""
+    """Return the steps of a block, the number of blocks, and the remaining steps."""
     size = max(1, n // _BLOCKS)
     return size, *divmod(n, size)
 
 
 def scan_with_bar(
-    part: Callable[..., tuple[Any, Any]], init: Any, xs: Any, n: int, reverse: bool
+    run_part: Callable[..., tuple[Any, Any]], init: Any, xs: Any, n: int, reverse: bool
 ) -> tuple[Any, Any]:
-    """A scan of `n` steps; `part(carry, rows, count)` is one of fewer."""
+    """Run a scan of `n` steps; `part(carry, rows, count)` runs fewer."""
     bar = Bar(n)
     size, blocks, left = _blocks(n)
-    whole = n - left  # the rows of all blocks; those left over are the last ones
+    in_blocks_total = n - left  # the slices of all blocks; the remaining ones are the last
 
     def block(carry: Any, at: Any) -> tuple[Any, Any]:
-        i, rows = at
+        i, slices = at
         done = lax.mul(i, np.int32(size))
         bar.show(lax.sub(np.int32(n - size), done) if reverse else done)
-        return part(carry, rows, size)
+        return run_part(carry, slices, size)
 
     def in_blocks(x: Any) -> Any:
         shape = core.aval_of(x).shape[1:]
-        return core_ops.reshape(core_ops.slice_axis(x, 0, 0, whole), (blocks, size, *shape))
+        return core_ops.reshape(
+            core_ops.slice_axis(x, 0, 0, in_blocks_total), (blocks, size, *shape)
+        )
 
     def in_a_row(y: Any) -> Any:
-        return core_ops.reshape(y, (whole, *core.aval_of(y).shape[2:]))
+        return core_ops.reshape(y, (in_blocks_total, *core.aval_of(y).shape[2:]))
 
-    rest = tree.map(lambda x: core_ops.slice_axis(x, 0, whole, n), xs)
+    rest = tree.map(lambda x: core_ops.slice_axis(x, 0, in_blocks_total, n), xs)
     carry, last = init, None
     if left and reverse:
-        carry, last = part(carry, rest, left)
-    rows = lax.iota(np.int32, blocks), tree.map(in_blocks, xs)
-    carry, ys = part(carry, rows, blocks, block)
+        carry, last = run_part(carry, rest, left)
+    slices = lax.iota(np.int32, blocks), tree.map(in_blocks, xs)
+    carry, ys = run_part(carry, slices, blocks, block)
     ys = tree.map(in_a_row, ys)
     if left and not reverse:
-        carry, last = part(carry, rest, left)
+        carry, last = run_part(carry, rest, left)
     if left:
-        ys = tree.map(lambda *parts: lax.concatenate(parts, 0), ys, last)
+        ys = tree.map(lambda *pair: lax.concatenate(pair, 0), ys, last)
     bar.show(n)
     return carry, ys
 
@@ -114,13 +116,13 @@ def fori_with_bar(
     body_fun: Callable[[Any, Any], Any],
     init_val: Any,
 ) -> Any:
-    """A loop of `n` steps from `lower`; `loop(count, body, val)` is one from 0."""
+    """Run a loop of `n` steps from `lower`; `loop(count, body, val)` runs one from 0."""
     first = concrete_or_error(int, lower, "fori_loop(progress=)")
     aval = core.aval_of(lower)
     bar = Bar(n)
     size, blocks, left = _blocks(n)
 
-    def part(start: Any, count: int, val: Any) -> Any:
+    def run_block(start: Any, count: int, val: Any) -> Any:
         @wraps(body_fun)
         def body(j: Any, val: Any) -> Any:
             return body_fun(lax.add(cast(j, aval.dtype, aval.weak_type), start), val)
@@ -130,13 +132,13 @@ def fori_with_bar(
     def block(b: Any, val: Any) -> Any:
         done = lax.mul(b, size)
         bar.show(done)
-        return part(add_to_first(done), size, val)
+        return run_block(add_to_first(done), size, val)
 
     def add_to_first(done: Any) -> Any:
         return cast(lax.add(done, first), aval.dtype, aval.weak_type)
 
     val = loop(blocks, block, init_val)
     if left:
-        val = part(add_to_first(blocks * size), left, val)
+        val = run_block(add_to_first(blocks * size), left, val)
     bar.show(n)
     return val

@@ -3,9 +3,9 @@
     (c, [x_0 .. x_n]) -> (c', [y_0 .. y_n])      c, y_i = f(c, x_i)
 
 All of scan's rules are here.  Operands are (consts, carry, xs), results (carry, ys).
-Linearized, the forward loop stacks the residuals as extra ys; those that do not change
-from step to step are computed once, outside.  The transposed loop runs backwards, with
-cotangents of consts added up in its carry.
+Linearized, the forward loop stacks the residuals as extra ys; those that are equal in all
+steps are computed once, before the loop.  The transposed loop runs backwards, and
+accumulates the cotangents of consts in its carry.
 
 Next: hoisting.py, and scan_functions.py (the function).
 """
@@ -71,13 +71,15 @@ def scan_linearize(
     may_in = [*[True] * num_consts, *[False] * num_carry, *[True] * len(nz_xs)]
     may_out = [*[False] * num_carry, *[True] * n_ys]
 
-    def cut(body: ClosedJaxpr, nonzero: list[bool], force: list[bool]) -> Any:
-        parts = linearize_jaxpr(body, nonzero, force, may_in, may_out)
-        return parts, parts.nonzero_out
+    def linearize_step(body: ClosedJaxpr, nonzero: list[bool], force: list[bool]) -> Any:
+        linearized = linearize_jaxpr(body, nonzero, force, may_in, may_out)
+        return linearized, linearized.nonzero_out
 
-    parts, nz_carry, _ = carry_fixed_point(jaxpr, [nz_consts, nz_init, nz_xs], cut)
+    linearized, nz_carry, _ = carry_fixed_point(
+        jaxpr, [nz_consts, nz_init, nz_xs], linearize_step
+    )
     consts, init, xs = split_list(primals, sizes)
-    hoisted = hoist_invariants(parts.primal, num_consts, parts.num_new)
+    hoisted = hoist_invariants(linearized.primal, num_consts, linearized.num_new)
     once = eval_jaxpr(hoisted.once.jaxpr, hoisted.once.consts, *consts)
     inside = [once[i] for i in hoisted.inside]
     out = scan_p.bind(
@@ -92,33 +94,41 @@ def scan_linearize(
     )
     carry, ys, new = split_list(out, [num_carry, n_ys])
     outs = [*carry, *ys]
-    if not any(parts.nonzero_out):
-        return outs, with_zeros([], parts.nonzero_out, jaxpr.out_avals)
+    if not any(linearized.nonzero_out):
+        return outs, with_zeros([], linearized.nonzero_out, jaxpr.out_avals)
     # Residuals are consts of the linear loop, or stacked and read step by step.
-    moving = iter(new)
-    made = [
-        once[hoisted.fixed[i]] if i in hoisted.fixed else next(moving)
-        for i in range(parts.num_new)
+    remaining = iter(new)
+    new_residuals = [
+        once[hoisted.fixed[i]] if i in hoisted.fixed else next(remaining)
+        for i in range(linearized.num_new)
     ]
-    values = parts.residual_values(primals, outs, made)
+    values = linearized.residual_values(primals, outs, new_residuals)
     shared = [
-        i < num_consts if where == "in" else where == "new" and i in hoisted.fixed
-        for where, i in parts.residuals
+        i < num_consts if kind == "in" else kind == "new" and i in hoisted.fixed
+        for kind, i in linearized.residuals
     ]
     stacked = [not s for s in shared]
     flags = (nz_consts, nz_carry, nz_xs)
     ts = [
-        [trace.instantiate(t) for t in pick(group, moves)]
-        for group, moves in zip(split_list(tangents, sizes), flags, strict=True)
+        [trace.instantiate(t) for t in pick(group, nonzero)]
+        for group, nonzero in zip(split_list(tangents, sizes), flags, strict=True)
     ]
     counts = [len(values), len(ts[0]), len(ts[1])]
-    order, *places = split_list(range(len(parts.linear.in_avals)), counts)
+    residual_positions, *tangent_positions = split_list(
+        range(len(linearized.linear.in_avals)), counts
+    )
     linear = permute_jaxpr(
-        parts.linear,
-        [*pick(order, shared), *places[0], *places[1], *pick(order, stacked), *places[2]],
+        linearized.linear,
+        [
+            *pick(residual_positions, shared),
+            *tangent_positions[0],
+            *tangent_positions[1],
+            *pick(residual_positions, stacked),
+            *tangent_positions[2],
+        ],
     )
     args = (*pick(values, shared), *ts[0], *ts[1], *pick(values, stacked), *ts[2])
-    found = trace.process(
+    tangents_out = trace.process(
         scan_p,
         args,
         {
@@ -128,7 +138,7 @@ def scan_linearize(
             **params,
         },
     )
-    return outs, with_zeros(found, parts.nonzero_out, map(core.aval_of, outs))
+    return outs, with_zeros(tangents_out, linearized.nonzero_out, map(core.aval_of, outs))
 
 
 scan_p.linearize = scan_linearize
@@ -149,19 +159,19 @@ def scan_transpose(
     )
     ct_carry, ct_ys = split_list(cts, [num_carry])
     if not all(lin_carry):
-        jaxpr, moved = _run_nonlinear_carry(jaxpr, args, lin_carry, num_consts, params)
+        jaxpr, new_args = _run_nonlinear_carry(jaxpr, args, lin_carry, num_consts, params)
         n = sum(lin_carry)
-        found = scan_transpose(
+        cts_in = scan_transpose(
             [*pick(ct_carry, lin_carry), *ct_ys],
-            *moved,
+            *new_args,
             jaxpr=jaxpr,
             num_consts=num_consts,
             num_carry=n,
             **params,
         )
-        ct_c, ct_i, ct_x = split_list(found, [num_consts, n])
-        nothing = [None] * num_carry
-        return [*ct_c, *merge(lin_carry, ct_i, nothing), *ct_x[: len(lin_x)]]
+        ct_c, ct_i, ct_x = split_list(cts_in, [num_consts, n])
+        none = [None] * num_carry
+        return [*ct_c, *merge(lin_carry, ct_i, none), *ct_x[: len(lin_x)]]
     consts, _, xs = split_list(args, sizes)
     res_c, res_x = (
         [x for x in group if type(x) is not UndefinedPrimal] for group in (consts, xs)
@@ -171,8 +181,14 @@ def scan_transpose(
     sum_avals = list(map(cotangent_type, pick(const_avals, lin_c)))
     carry_avals = list(map(cotangent_type, carry_avals))
     y_avals = list(map(cotangent_type, jaxpr.out_avals[num_carry:]))
-    rows = [body_staging.slice_aval(core.aval_of(x)) for x in res_x]
-    avals = [*map(core.aval_of, res_c), *sum_avals, *carry_avals, *pick(y_avals, nz_ys), *rows]
+    slice_avals = [body_staging.slice_aval(core.aval_of(x)) for x in res_x]
+    avals = [
+        *map(core.aval_of, res_c),
+        *sum_avals,
+        *carry_avals,
+        *pick(y_avals, nz_ys),
+        *slice_avals,
+    ]
     closed = remembered(
         jaxpr,
         ("transpose", *sizes, *lin_c, *lin_x, *nz_ys, *avals),
@@ -195,21 +211,21 @@ def scan_transpose(
         **{**params, "reverse": not params["reverse"]},
     )
     sums, ct_init, ct_xs = split_list(out, [len(sum_avals), num_carry])
-    nothing = [None] * len(args)
+    none = [None] * len(args)
     return [
-        *merge(lin_c, sums, nothing),
+        *merge(lin_c, sums, none),
         *(ct if lin else None for ct, lin in zip(ct_init, lin_i, strict=True)),
-        *merge(lin_x, ct_xs, nothing),
+        *merge(lin_x, ct_xs, none),
     ]
 
 
 def _step_back(
     jaxpr: ClosedJaxpr, sizes: list[int], lin_c: Flags, lin_x: Flags, nz_ys: Flags
 ) -> Callable[..., list[Any]]:
-    """One step backwards.
+    """Return one backward step.
 
-    It takes residuals of constants, sums of their cotangents, cotangents of the carry and
-    of rows that were made, and residuals of rows that were read.
+    Its arguments are residuals of constants, sums of their cotangents, cotangents of the
+    carry, cotangents of ys, and residuals read from xs.
     """
     const_avals, carry_avals, x_avals = split_list(jaxpr.in_avals, sizes)
     y_avals = jaxpr.out_avals[len(carry_avals) :]
@@ -226,8 +242,8 @@ def _step_back(
         ]
         zeros = [Zero(a) for a, nz in zip(y_avals, nz_ys, strict=True) if not nz]
         cts = [*carry, *merge(nz_ys, cys, zeros)]
-        found = backward_pass(jaxpr.jaxpr, jaxpr.consts, ins, cts)
-        f_c, f_i, f_x = split_list(found, sizes)
+        cts_in = backward_pass(jaxpr.jaxpr, jaxpr.consts, ins, cts)
+        f_c, f_i, f_x = split_list(cts_in, sizes)
         total = [add(s, ct) for s, ct in zip(sums, pick(f_c, lin_c), strict=True)]
         return [*total, *map(instantiate, f_i), *map(instantiate, pick(f_x, lin_x))]
 
@@ -237,13 +253,13 @@ def _step_back(
 def _run_split(
     *args: Any, jaxpr: ClosedJaxpr, num_consts: int, num_carry: int, **params: Any
 ) -> list[Any]:
-    """The transposed loop as two: what its steps hand on, and then all else.
+    """Run the transposed loop as two: the chain between its steps, then all the rest.
 
-    The first has only the chain from step to step in it, and stacks what the second reads
-    of it; the second adds up and maps, and its steps do not wait for one another.
+    The first loop contains only the chain from step to step, and stacks the values that
+    the second one reads; the second accumulates and maps, and its steps are independent.
     """
     consts, init, xs = split_list(args, [num_consts, num_carry])
-    chain, rest, chained = _cut_chain(jaxpr.jaxpr, num_consts, num_carry)
+    chain, rest, chained = _split_chain(jaxpr.jaxpr, num_consts, num_carry)
     params["_split_transpose"] = False
     n = sum(chained)
     if n == 0:
@@ -272,43 +288,43 @@ def _run_split(
         num_carry=num_carry - n,
         **params,
     )
-    sums, rows = split_list(out, [num_carry - n])
-    return [*merge(chained, carry, sums), *rows]
+    sums, ct_xs = split_list(out, [num_carry - n])
+    return [*merge(chained, carry, sums), *ct_xs]
 
 
-def _cut_chain(
+def _split_chain(
     jaxpr: Jaxpr, num_consts: int, num_carry: int
 ) -> tuple[Jaxpr, Jaxpr, list[bool]]:
-    """(consts, chained carry, xs) -> (that carry, what is read of it); (consts, other
-    carry, xs, what is read) -> (other carry, ys); which carries are chained."""
+    """Return (consts, chained carry, xs) -> (that carry, values that the rest reads);
+    (consts, other carry, xs, these values) -> (other carry, ys); and the chained flags."""
     key = ("chain", num_consts, num_carry)
-    known = jaxpr.memo.get(key)
-    if known is not None:
-        return known
+    cached = jaxpr.memo.get(key)
+    if cached is not None:
+        return cached
     consts, carry, xs = split_list(jaxpr.invars, [num_consts, num_carry])
     carry_out, ys = split_list(jaxpr.outvars, [num_carry])
-    # A sum is no link of the chain: only its own next value depends on it.
+    # A sum is not part of the chain: only its own next value depends on it.
     chained = []
     for at, v in enumerate(carry):
         reach = depends_on(jaxpr, [x is v for x in jaxpr.invars])
         chained.append(any(a in reach for a in [*carry_out[:at], *carry_out[at + 1 :], *ys]))
     free = [not c for c in chained]
     links, next_links = pick(carry, chained), pick(carry_out, chained)
-    whole = jaxpr.replace(invars=[*consts, *links, *xs], outvars=next_links, arg_names=())
-    chain, _ = dce_jaxpr(whole, [True] * len(links), keep_in=True)
-    made = dict.fromkeys([*links, *(v for e in chain.eqns for v in e.outs)])
+    only_links = jaxpr.replace(invars=[*consts, *links, *xs], outvars=next_links, arg_names=())
+    chain, _ = dce_jaxpr(only_links, [True] * len(links), keep_in=True)
+    chain_vars = dict.fromkeys([*links, *(v for e in chain.eqns for v in e.outs)])
     rest = jaxpr.replace(
-        invars=[*consts, *pick(carry, free), *xs, *made],
+        invars=[*consts, *pick(carry, free), *xs, *chain_vars],
         outvars=[*pick(carry_out, free), *ys],
-        eqns=[e for e in jaxpr.eqns if not all(v in made for v in e.outs)],
+        eqns=[e for e in jaxpr.eqns if not all(v in chain_vars for v in e.outs)],
         arg_names=(),
     )
-    keep = [*[True] * (len(rest.invars) - len(made)), *[False] * len(made)]
+    keep = [*[True] * (len(rest.invars) - len(chain_vars)), *[False] * len(chain_vars)]
     rest, used = dce_jaxpr(rest, [True] * len(rest.outvars), keep_in=keep)
-    read = pick(made, used[len(keep) - len(made) :])
+    read = pick(chain_vars, used[len(keep) - len(chain_vars) :])
     chain = chain.replace(outvars=[*next_links, *read])
-    known = jaxpr.memo[key] = chain, rest, chained
-    return known
+    cached = jaxpr.memo[key] = chain, rest, chained
+    return cached
 
 
 def _run_nonlinear_carry(
@@ -318,7 +334,7 @@ def _run_nonlinear_carry(
     num_consts: int,
     params: dict[str, Any],
 ) -> tuple[ClosedJaxpr, list[Any]]:
-    """Run the carry components that are not linear; their values become extra xs."""
+    """Run the nonlinear carry components; their values become extra xs."""
     n = len(lin_carry)
     consts, init, xs = split_list(args, [num_consts, n])
     non = [not lin for lin in lin_carry]
@@ -334,21 +350,22 @@ def _run_nonlinear_carry(
         **params,
     )
     first, carry, last = split_list(range(len(args)), [num_consts, n])
-    given, ys = split_list(range(len(jaxpr.out_avals)), [n])
+    carry_out, ys = split_list(range(len(jaxpr.out_avals)), [n])
     rest = permute_jaxpr(
         jaxpr,
         [*first, *pick(carry, lin_carry), *last, *pick(carry, non)],
-        [*pick(given, lin_carry), *ys],
+        [*pick(carry_out, lin_carry), *ys],
     )
-    moving = [
+    linear_init = [
         x if type(x) is UndefinedPrimal else UndefinedPrimal(core.aval_of(x))
         for x in pick(init, lin_carry)
     ]
-    return rest, [*consts, *moving, *xs, *out[len(start) :]]
+    return rest, [*consts, *linear_init, *xs, *out[len(start) :]]
 
 
 def _histories(jaxpr: Jaxpr, num_consts: int, non: list[bool]) -> tuple[Jaxpr, list[bool]]:
-    """Steps of some of the carry, which give it as rows, too; which inputs they read."""
+    """Return steps of the carry components `non`, with each input value as an extra y; and
+    the flags of the inputs that they read."""
     key = ("histories", num_consts, *non)
     if key not in jaxpr.memo:
         n = len(non)
@@ -358,8 +375,8 @@ def _histories(jaxpr: Jaxpr, num_consts: int, non: list[bool]) -> tuple[Jaxpr, l
         steps, used = dce_jaxpr(jaxpr, [*non, *unused], keep_in=keep)
         if used[num_consts : num_consts + n] != non:
             raise TypeError("minijax bug: a nonlinear carry reads a linear one")
-        rows = pick(jaxpr.invars[num_consts : num_consts + n], non)
-        forward = steps.replace(outvars=[*steps.outvars, *rows])
+        inputs = pick(jaxpr.invars[num_consts : num_consts + n], non)
+        forward = steps.replace(outvars=[*steps.outvars, *inputs])
         jaxpr.memo[key] = forward, used
     return jaxpr.memo[key]  # type: ignore[no-any-return]
 
@@ -393,10 +410,10 @@ def scan_lower(
     def one_step(at: Any, carry: list[Any], ys: list[Any]) -> tuple[list[Any], list[Any]]:
         if reverse:
             at = ctx.op("subtract", i32, number(length - 1), at)
-        rows = [_read_row(ctx, x, a, at) for x, a in zip(xs, x_avals, strict=True)]
-        out = ctx.jaxpr(jaxpr, *consts, *carry, *rows, scope="while/body/closed_call")
+        slices = [_read_slice(ctx, x, a, at) for x, a in zip(xs, x_avals, strict=True)]
+        out = ctx.jaxpr(jaxpr, *consts, *carry, *slices, scope="while/body/closed_call")
         carry, new = split_list(out, [num_carry])
-        ys = [_write_row(ctx, y, v, a, at) for y, v, a in zip(ys, new, y_avals, strict=True)]
+        ys = [_write_slice(ctx, y, v, a, at) for y, v, a in zip(ys, new, y_avals, strict=True)]
         return carry, ys
 
     ys = [ctx.as_typed(ctx.constant(0, a), a) for a in y_avals]
@@ -448,8 +465,8 @@ def _emit_loop(
             ctx.token = state.pop(0)
         c, y = state[:n], state[n:]
         for k in range(step):
-            here = at if k == 0 else ctx.op("add", i32, at, number(k))
-            c, y = one_step(here, c, y)
+            index = at if k == 0 else ctx.op("add", i32, at, number(k))
+            c, y = one_step(index, c, y)
         after = [ctx.token] if tokens else []
         ctx.return_(ctx.op("add", i32, at, number(step)), *after, *c, *y)
     out = list(loop.results)[1:]
@@ -458,10 +475,10 @@ def _emit_loop(
     return out[:n], out[n:]
 
 
-def _read_row(ctx: Any, x: Any, aval: Any, at: Any) -> Any:
+def _read_slice(ctx: Any, x: Any, aval: Any, at: Any) -> Any:
     zero = ctx.constant(0, shaped((), dtypes.int32))
     one = shaped((1, *aval.shape[1:]), aval.dtype)
-    cut = ctx.op(
+    sliced = ctx.op(
         "dynamic_slice",
         one,
         x,
@@ -469,10 +486,10 @@ def _read_row(ctx: Any, x: Any, aval: Any, at: Any) -> Any:
         *[zero] * (len(aval.shape) - 1),
         slice_sizes=ctx.i64s(one.shape),
     )
-    return ctx.op("reshape", body_staging.slice_aval(aval), cut)
+    return ctx.op("reshape", body_staging.slice_aval(aval), sliced)
 
 
-def _write_row(ctx: Any, y: Any, value: Any, aval: Any, at: Any) -> Any:
+def _write_slice(ctx: Any, y: Any, value: Any, aval: Any, at: Any) -> Any:
     zero = ctx.constant(0, shaped((), dtypes.int32))
     one = aval.update(shape=(1, *aval.shape[1:]), explicit_sharding=aval.explicit_sharding)
     value = ctx.as_typed(ctx.op("reshape", one, value), one)
@@ -483,7 +500,7 @@ def _write_row(ctx: Any, y: Any, value: Any, aval: Any, at: Any) -> Any:
 scan_p.lower = scan_lower
 
 
-def scan_by_hand(
+def scan_host_driven(
     *args: Any,
     jaxpr: ClosedJaxpr,
     num_consts: int,
@@ -493,30 +510,30 @@ def scan_by_hand(
     **_: Any,
 ) -> list[Any]:
     consts, carry, xs = split_list(args, [num_consts, num_carry])
-    rows: list[list[Any]] = []
+    steps: list[list[Any]] = []
     for i in reversed(range(length)) if reverse else range(length):
-        row = [shapes.squeeze(core_ops.slice_axis(x, 0, i, i + 1), (0,)) for x in xs]
-        carry, ys = split_list(jaxpr(*consts, *carry, *row), [num_carry])
-        rows.append(ys)
-    if not rows:
+        slices = [shapes.squeeze(core_ops.slice_axis(x, 0, i, i + 1), (0,)) for x in xs]
+        carry, ys = split_list(jaxpr(*consts, *carry, *slices), [num_carry])
+        steps.append(ys)
+    if not steps:
         empty = [body_staging.stacked(a, 0) for a in jaxpr.out_avals[num_carry:]]
         return [*carry, *map(core_ops.zeros, empty)]
     if reverse:
-        rows.reverse()
-    return [*carry, *map(concatenation.stack, zip(*rows, strict=True))]
+        steps.reverse()
+    return [*carry, *map(concatenation.stack, zip(*steps, strict=True))]
 
 
-discharge.def_host_driven_impl(scan_p, scan_by_hand)
+discharge.def_host_driven_impl(scan_p, scan_host_driven)
 
 
-def scan_rows(
-    fun: Callable[..., Sequence[Any]], rows: Sequence[Any], n: int, unroll: int = 1
+def scan_slices(
+    fun: Callable[..., Sequence[Any]], xs: Sequence[Any], n: int, unroll: int = 1
 ) -> list[Any]:
-    """A flat function of one of each of `n` rows, one after the other; rows of results."""
-    jaxpr, consts = stage(fun, [body_staging.slice_aval(core.aval_of(x)) for x in rows])
+    """Apply a flat function to each of `n` slices, one after the other; stack results."""
+    jaxpr, consts = stage(fun, [body_staging.slice_aval(core.aval_of(x)) for x in xs])
     return scan_p.bind(
         *consts,
-        *rows,
+        *xs,
         jaxpr=lift_consts(jaxpr),
         length=n,
         reverse=False,

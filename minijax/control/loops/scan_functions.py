@@ -1,7 +1,7 @@
-"""The functions behind `lax.scan`: they check what they are given and stage the body.
+"""The functions behind `lax.scan`: they check their arguments and stage the body.
 
-The primitive and its rules are in scan.py.  `loop` lets other functions that are built on
-a scan (`fori_loop`, `map`) speak of themselves in messages.  Next: while_loop.py.
+The primitive and its rules are in scan.py.  With `loop`, functions that are built on a scan
+(`fori_loop`, `map`) appear under their own names in messages.  Next: while_loop.py.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def scan(
     *,
     progress: str | None = None,
 ) -> tuple[Any, Any]:
-    r"""Carry a state through a function over the rows of `xs`, in one compiled loop.
+    r"""Apply a function to each slice of `xs` and a carry, in one compiled loop.
 
     .. math:: c_{i+1}, y_i = f(c_i, x_i)
 
@@ -48,18 +48,18 @@ def scan(
       f: takes (carry, x) and returns (carry, y); the carry keeps its type.
       init: the initial carry, a pytree.
       xs: a pytree of arrays with equal leading sizes, or None.
-      length: the number of steps, needed when `xs` is None.
-      reverse: go from the last row to the first (ys keep their rows).
-      unroll: how many steps one turn of the loop takes; True or 0 unrolls wholly.
-      _split_transpose: make the backward pass two loops: one for what its steps hand on
-        to each other, one for the rest, which keeps more but waits for less.
+      length: the number of steps, required if `xs` is None.
+      reverse: go from the last slice to the first (ys keep the order of `xs`).
+      unroll: how many steps one iteration of the loop takes; True or 0: all of them.
+      _split_transpose: make the backward pass two loops: one for the chain between its
+        steps, one for the rest, which stores more but has independent steps.
       progress: 'text' draws a progress bar on standard error.
 
     Returns:
       The final carry, and the ys stacked along a new first axis.
 
     Raises:
-      ValueError: the rows' counts differ; TypeError: the carry changes its type.
+      ValueError: leading sizes differ; TypeError: the carry changes its type.
 
     Example:
       >>> import minijax as mj, minijax.numpy as jnp
@@ -71,12 +71,12 @@ def scan(
     if not wants_bar(progress):
         return run_scan(f, init, xs, length, reverse, unroll, _split_transpose)
 
-    def part(carry: Any, rows: Any, count: int, step: Any = f) -> tuple[Any, Any]:
-        mine = (unroll, _split_transpose) if step is f else ()
-        return run_scan(step, carry, rows, count, reverse, *mine)
+    def run_part(carry: Any, rows: Any, count: int, step: Any = f) -> tuple[Any, Any]:
+        options = (unroll, _split_transpose) if step is f else ()
+        return run_scan(step, carry, rows, count, reverse, *options)
 
     n = scan_length(f, *tree.flatten(xs), length)
-    return scan_with_bar(part, init, xs, n, reverse)
+    return scan_with_bar(run_part, init, xs, n, reverse)
 
 
 def run_scan(
@@ -90,7 +90,7 @@ def run_scan(
     *,
     loop: body_staging.LoopDescription | None = None,
 ) -> tuple[Any, Any]:
-    """`scan` without a bar; `loop` says how messages speak of it, if not as of a scan."""
+    """Implement `scan` without a bar; `loop` describes it in messages, if not as a scan."""
     if not callable(f):
         raise TypeError(f"lax.scan: f argument should be a callable, got {f!r}.")
     xs_leaves, xs_tree = tree.flatten(xs)
@@ -111,7 +111,7 @@ def run_scan(
             raise errors.value_error(
                 f"0th dimension of all xs should be replicated. Got {PartitionSpec(*spec)}",
                 where=function_text(f),
-                why="each step takes one row, on every device.",
+                why="Each step takes one slice, on every device.",
                 tries=["jax.sharding.reshard(xs, sharding)", "jax.vmap"],
             )
     init_leaves, init_tree = tree.flatten(init)
@@ -120,11 +120,11 @@ def run_scan(
     in_tree = tree.structure((init, xs))
     body, init_leaves = stage_carry(f, loop, in_tree, init_tree, init_leaves, x_avals)
     discharge.check_references(loop.fun, "scan", (init, xs), body.consts)
-    # What no step changes is no carry, and rows handed on are xs again.
+    # Unchanged parts of the carry become constants; a y that is a slice of xs is that x.
     j, n_carry = body.jaxpr, len(init_leaves)
     fixed = [a is b for a, b in zip(j.outvars[:n_carry], j.invars[:n_carry], strict=True)]
-    rows = dict(zip(j.invars[n_carry:], xs_leaves, strict=True))
-    handed_on = [a in rows for a in j.outvars[n_carry:]]
+    xs_by_var = dict(zip(j.invars[n_carry:], xs_leaves, strict=True))
+    is_slice = [a in xs_by_var for a in j.outvars[n_carry:]]
     stay = [as_value(x) for x, f in zip(init_leaves, fixed, strict=True) if f]
     move = [x for x, f in zip(init_leaves, fixed, strict=True) if not f]
     consts = [*stay, *body.consts]
@@ -132,7 +132,7 @@ def run_scan(
         *consts,
         *move,
         *xs_leaves,
-        jaxpr=body_staging.lift_fixed(body, fixed, [not h for h in handed_on]),
+        jaxpr=body_staging.lift_fixed(body, fixed, [not h for h in is_slice]),
         length=n,
         reverse=bool(reverse),
         unroll=int(unroll),
@@ -140,15 +140,15 @@ def run_scan(
         num_carry=len(move),
         _split_transpose=_split_transpose,
     )
-    moved, made = split_list(out, [len(move)])
-    direct = [as_value(rows[a]) for a in j.outvars[n_carry:] if a in rows]
-    carry = merge(fixed, stay, moved)
-    ys = merge(handed_on, direct, made)
+    final, stacked = split_list(out, [len(move)])
+    direct = [as_value(xs_by_var[a]) for a in j.outvars[n_carry:] if a in xs_by_var]
+    carry = merge(fixed, stay, final)
+    ys = merge(is_slice, direct, stacked)
     return tree.unflatten(body.out_tree, [*carry, *ys])
 
 
 def _split_out(loop: body_staging.LoopDescription, body: body_staging.Body) -> tuple[Any, Any]:
-    """The trees of the carry and the ys that a body returns."""
+    """Return the trees of the carry and the ys that a body returns."""
     children = body.out_tree.children()
     if len(children) != 2 or body.out_tree.node_data() is None:
         got = tree.unflatten(
@@ -176,7 +176,7 @@ def stage_carry(
     init: list[Any],
     x_avals: list[Any],
 ) -> tuple[body_staging.Body, list[Any]]:
-    """Trace a body until the carry's weak types are settled; check the carry."""
+    """Trace a body until the weak types of its carry agree; check the carry."""
     n = len(init)
     while True:
         carry_avals = [core.aval_of(x) for x in init]
@@ -197,7 +197,7 @@ def stage_carry(
 
 
 def scan_length(f: Any, xs: list[Any], xs_tree: Any, length: Any) -> int:
-    """The number of steps on which all of `xs` agree."""
+    """Return the number of steps, on which all of `xs` must agree."""
     sizes = []
     for x, aval in zip(xs, body_staging.types_of("xs", xs, xs_tree), strict=True):
         if not getattr(aval, "shape", ()):
@@ -225,14 +225,14 @@ def scan_length(f: Any, xs: list[Any], xs_tree: Any, length: Any) -> int:
     if not sizes:
         raise ValueError("scan got no values to scan over and `length` not provided.")
     if len(set(sizes)) > 1:
-        rows = tree.leaves_with_path(tree.unflatten(xs_tree, xs))
+        labelled = tree.leaves_with_path(tree.unflatten(xs_tree, xs))
         first = next(i for i, n in enumerate(sizes) if n != sizes[0])
         raise ValueError(
             errors.message(
                 "scan got values with different leading axis sizes:"
                 f" {', '.join(map(str, sizes))}.",
                 which=" and ".join(
-                    f"xs{tree.keystr(rows[i][0])}: {core.aval_of(xs[i]).str_short(True)}"
+                    f"xs{tree.keystr(labelled[i][0])}: {core.aval_of(xs[i]).str_short(True)}"
                     for i in (0, first)
                 ),
                 where=function_text(f),
@@ -248,12 +248,12 @@ def _scan_in_python(
         raise ValueError("zero-length scan is not supported in disable_jit() mode.")
     carry, ys = init, []
     for i in reversed(range(n)) if reverse else range(n):
-        rows = [Ref(x[i]) if isinstance(x, Ref) else x[i] for x in xs]
-        carry, y = f(carry, tree.unflatten(xs_tree, rows))
+        slices = [Ref(x[i]) if isinstance(x, Ref) else x[i] for x in xs]
+        carry, y = f(carry, tree.unflatten(xs_tree, slices))
         ys.append(y)
-        for x, row in zip(xs, rows, strict=True):
+        for x, row in zip(xs, slices, strict=True):
             if isinstance(x, Ref):
                 x[i] = row[...]
     if reverse:
         ys.reverse()
-    return carry, tree.map(lambda *rows: concatenation.stack(rows), *ys)
+    return carry, tree.map(lambda *slices: concatenation.stack(slices), *ys)

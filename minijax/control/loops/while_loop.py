@@ -1,9 +1,9 @@
 """`while_loop` and `fori_loop`.
 
 Operands of `while` are (cond consts, body consts, carry).  Forward mode pushes tangents
-through the body; reverse mode cannot know how many steps to store, so its transpose is
-refused with the reason, and `fori_loop` with static bounds becomes a scan, which can.
-Batched, the loop runs until every lane is done; lanes that are done keep their value.
+through the body.  Reverse mode would need the number of steps to store, so its transpose
+raises an error; `fori_loop` with static bounds becomes a scan, which has a transpose.
+Batched, the loop runs until all lanes have finished; finished lanes keep their values.
 
 Next: ../rules/custom_jvp.py.
 """
@@ -61,7 +61,7 @@ def _refuse_lanes(params: dict[str, Any]) -> None:
     body_staging.check_no_batched_effects(
         jaxprs_effects(params),
         "Unordered {} effects not supported in while_loop with batched predicate",
-        "lanes that are done would go on acting.",
+        "Finished lanes would continue to have the effect.",
     )
 
 
@@ -78,7 +78,7 @@ while_p.transpose = unsupported(
     errors.message(
         "Reverse-mode differentiation does not work for lax.while_loop or"
         " lax.fori_loop with dynamic start/stop values.",
-        why="the number of steps to store is not known beforehand.",
+        why="The number of steps to store is not known beforehand.",
         tries=[
             "lax.fori_loop with static bounds, or lax.scan",
             "forward mode: jvp, jacfwd",
@@ -93,7 +93,7 @@ derived_batch = while_p.batch
 
 
 def while_batch(axis: Any, args: Any, dims: Any, **params: Any) -> Any:
-    if checkify_errors.fails(jaxprs_effects(params)):  # lanes that are done check nothing
+    if checkify_errors.fails(jaxprs_effects(params)):  # finished lanes must check nothing
         return checkify_transform.batch_outside(while_p, axis, args, dims, params)
     return derived_batch(axis, args, dims, **params)
 
@@ -104,10 +104,10 @@ while_p.batch = while_batch
 def _masked(
     cond: ClosedJaxpr, body: ClosedJaxpr, n_cond: int, n_body: int
 ) -> tuple[ClosedJaxpr, ClosedJaxpr]:
-    """The loop whose condition is one bool, of a loop with one condition a lane.
+    """Return a loop with one bool condition, from a loop with one condition per lane.
 
-    Its body moves only the lanes whose condition holds, and takes the constants of the
-    condition before its own; it goes on while any does.
+    Its body updates only the lanes whose condition holds, and takes the constants of the
+    condition before its own; it continues while any condition holds.
     """
 
     def step(*args: Any) -> list[Any]:
@@ -129,7 +129,7 @@ def _masked(
 
 
 def select_lanes(which: Any, new: Any, old: Any) -> Any:
-    """`new` in the lanes where `which` holds, `old` elsewhere."""
+    """Return `new` in the lanes where `which` is true, `old` in the others."""
     shape, lanes = core.aval_of(new).shape, core.aval_of(which).ndim
     if len(shape) > lanes:
         which = core_ops.broadcast_in_dim(which, shape, tuple(range(lanes)))
@@ -172,7 +172,7 @@ def while_lower(
 while_p.lower = while_lower
 
 
-def while_by_hand(
+def while_host_driven(
     *args: Any,
     cond_jaxpr: ClosedJaxpr,
     cond_nconsts: int,
@@ -188,7 +188,7 @@ def while_by_hand(
     return carry
 
 
-discharge.def_host_driven_impl(while_p, while_by_hand)
+discharge.def_host_driven_impl(while_p, while_host_driven)
 
 
 @boundary
@@ -204,25 +204,25 @@ def while_loop(
 
     Args:
       cond_fun: takes the carry, returns a bool scalar.
-      body_fun: takes the carry, returns one of the same type.
+      body_fun: takes the carry, returns a carry of the same type.
       init_val: the initial carry, a pytree.
-      max_steps: stop after so many steps at the latest; with it the loop has reverse
-        mode, storing about 2 sqrt(max_steps) carries and running each step twice.
-      loop: how messages speak of the loop, where another function is built on this one.
+      max_steps: the largest number of steps; with it, the loop supports reverse mode,
+        which stores about 2 sqrt(max_steps) carries and runs each step twice.
+      loop: the description for messages, if another function is built on this one.
 
     Returns:
       The last carry, a pytree like `init_val`.
 
     Raises:
-      TypeError: the carry changes its type, or the condition is no bool scalar.
-      ValueError: `max_steps` is no int, or negative.
+      TypeError: the carry changes its type, or the condition is not a bool scalar.
+      ValueError: `max_steps` is not an int, or negative.
 
     Example:
       >>> import minijax as mj
       >>> mj.lax.while_loop(lambda x: x < 10, lambda x: 2 * x, 1)
       Array(16, dtype=int32, weak_type=True)
 
-    Only forward-mode differentiable, but for loops with `max_steps`.
+    Without `max_steps` only forward-mode differentiation is supported.
 
     Differs from JAX: `max_steps`.
     """
@@ -243,7 +243,7 @@ def while_loop(
                 val = body_fun(val)
             return val
         except errors.ConcretizationTypeError:
-            pass  # a traced condition: stage the loop after all
+            pass  # the condition is traced: stage the loop
     loop = loop or body_staging.LoopDescription.of("while_loop body", body_fun)
     init, init_tree = tree.flatten(init_val)
     body_staging.types_of("init_val", init, init_tree)
@@ -262,10 +262,10 @@ def while_loop(
     body_staging.check_carry(loop, init_tree, avals, body.out_tree, body.out_avals)
     if max_steps is not None:
         return _bounded(cond_fun, body_fun, tree.unflatten(init_tree, init), max_steps)
-    # What no step changes, and the condition does not ask for, is no carry.
-    asked = read_vars(cond.jaxpr)
+    # Parts of the carry that no step changes and the condition does not read are constants.
+    cond_reads = read_vars(cond.jaxpr)
     fixed = [
-        out is v and u not in asked
+        out is v and u not in cond_reads
         for out, v, u in zip(
             body.jaxpr.outvars, body.jaxpr.invars, cond.jaxpr.invars, strict=True
         )
@@ -274,12 +274,12 @@ def while_loop(
     move = [x for x, f in zip(init, fixed, strict=True) if not f]
     consts = [*stay, *body.consts]
     k = len(cond.consts)
-    moving = pick(range(k, k + len(fixed)), [not f for f in fixed])
+    carry_positions = pick(range(k, k + len(fixed)), [not f for f in fixed])
     out = while_p.bind(
         *cond.consts,
         *consts,
         *move,
-        cond_jaxpr=permute_jaxpr(cond.closed(), [*range(k), *moving]),
+        cond_jaxpr=permute_jaxpr(cond.closed(), [*range(k), *carry_positions]),
         cond_nconsts=k,
         body_jaxpr=body_staging.lift_fixed(body, fixed, ()),
         body_nconsts=len(consts),
@@ -288,7 +288,7 @@ def while_loop(
 
 
 def _bounded(cond_fun: Any, body_fun: Any, init_val: Any, max_steps: int) -> Any:
-    """A while loop of at most `max_steps` steps, in segments of about its root.
+    """Run a while loop of at most `max_steps` steps, in segments of about its root.
 
     Each segment is a checkpoint: the backward pass replays it from its first carry.
     """
@@ -311,7 +311,7 @@ def _bounded(cond_fun: Any, body_fun: Any, init_val: Any, max_steps: int) -> Any
         return cond(cond_fun(val), segment, keep, val, start), None
 
     out = run_scan(next_segment, init_val, np.arange(outer, dtype=np.int32) * inner)[0]
-    if core.STATE.trace is not core.EVAL:  # seen by checkify alone
+    if core.STATE.trace is not core.EVAL:  # only checkify reads this check
         done = logic.bitwise_not(cond_fun(out))
         checkify_errors.debug_check(done, f"while_loop: more than max_steps={max_steps} steps")
     return out
@@ -351,7 +351,7 @@ def fori_loop(
     Args:
       lower, upper: bounds; static ones (all but tracers) make the loop reverse-mode
         differentiable, and i a weakly typed int.
-      body_fun: takes (i, val), returns a value of `val`'s type.
+      body_fun: takes (i, val), returns a value of the type of `val`.
       init_val: the initial value, a pytree.
       unroll: as for `scan`; static bounds only.
       progress: 'text' draws a progress bar on standard error; static bounds only.
@@ -360,8 +360,8 @@ def fori_loop(
       The last value, a pytree like `init_val`.
 
     Raises:
-      TypeError: bounds are no scalars or differ in dtype, or the value changes type.
-      ValueError: `unroll` is given and a bound is traced.
+      TypeError: bounds are not scalars or differ in dtype, or the value changes its type.
+      ValueError: `unroll` is passed and a bound is traced.
 
     Example:
       >>> import minijax as mj
@@ -394,7 +394,7 @@ def fori_loop(
                 "lower and upper arguments to fori_loop must be integer scalars, got"
                 f" {lo.str_short(True)} and {up.str_short(True)}."
             )
-    lower, upper = _alike(lower, lo, upper, up)
+    lower, upper = _with_equal_dtypes(lower, lo, upper, up)
     if config.DISABLE_JIT.value and core.is_concrete(lower) and core.is_concrete(upper):
         val = init_val
         for i in range(int(lower), int(upper)):
@@ -404,7 +404,7 @@ def fori_loop(
         first, n = int(lower), max(int(upper) - int(lower), 0)
         largest = np.iinfo(dtypes.int_default()).max
         if not dtypes.is_unsigned(lo.dtype) or first + n <= largest:
-            lower = first  # a Python int, but for what only unsigned integers hold
+            lower = first  # a Python int, unless only unsigned integers can represent it
         return run_scan(
             body_staging.cached_wrapper(body_fun, _scan_step),
             (lower, init_val),
@@ -425,12 +425,12 @@ def fori_loop(
     )[2]
 
 
-def _alike(lower: Any, lo: Any, upper: Any, up: Any) -> tuple[Any, Any]:
-    """Bounds of one dtype: a weakly typed one takes the other's."""
+def _with_equal_dtypes(lower: Any, lo: Any, upper: Any, up: Any) -> tuple[Any, Any]:
+    """Return the bounds with one dtype: a weakly typed bound takes the other's."""
     if lo.dtype == up.dtype:
         return lower, upper
     if dtypes.is_integer(lo.dtype) is not dtypes.is_integer(up.dtype):
-        lo, up = unweaken(lo), unweaken(up)  # 0 and 3.5 do not join
+        lo, up = unweaken(lo), unweaken(up)  # an int and a float must not be promoted
     dtype, _ = dtypes.promote(((lo.dtype, lo.weak_type), (up.dtype, up.weak_type)))
     try:
         if lo.weak_type and dtype == up.dtype:
@@ -438,7 +438,7 @@ def _alike(lower: Any, lo: Any, upper: Any, up: Any) -> tuple[Any, Any]:
         if up.weak_type and dtype == lo.dtype:
             return lower, body_staging.with_dtype(upper, dtype)
     except OverflowError:
-        pass  # a Python int that the other dtype does not hold
+        pass  # a Python int that does not fit the other dtype
     raise TypeError(
         "lower and upper arguments to fori_loop must have equal types, got"
         f" {lo.dtype.name} and {up.dtype.name}."

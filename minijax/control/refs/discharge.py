@@ -1,12 +1,12 @@
-"""References become values: how functions that touch them run.
+"""Discharge: programs with references as programs of their values.
 
-`discharge_jaxpr(jaxpr, due)` is the program in which the inputs flagged `due` are not
-references, but their values; those that it writes to come back as further results.
-Programs stay functional, the compiler updates in place.
+`discharge_jaxpr(jaxpr, needs_discharge)` is a program in which the flagged inputs are
+values instead of references; the new values of those that it writes to are extra results.
+Programs stay functional, and the compiler updates in place.
 
-A primitive that holds functions (jit, scan, cond ...) is a `FunctionPrimitive`.  A program
-that is being staged takes references as operands of its equations; everywhere else, an
-operand that is held is discharged, by the primitive's `discharge` rule, on binding.
+A primitive that holds functions (jit, scan, cond ...) is a `FunctionPrimitive`.  In a
+program being staged, references are operands of its equations; everywhere else, binding
+discharges an operand that is held, by the primitive's `discharge` rule.
 
 Next: ../calls/jit_primitive.py.
 """
@@ -36,15 +36,15 @@ from . import refs
 from .refs import DischargeTrace, MakingPrimitive, Ref, read_all, write_all
 
 Flags = Sequence[bool]
-_HELD = (Ref, core.Tracer)  # constants that a program must not keep
+_HELD = (Ref, core.Tracer)  # constants that a cached program must not keep alive
 
 
 class FunctionPrimitive(Primitive):
     """A primitive that holds functions, and takes references as operands.
 
-    discharge(due, args, params) -> results: apply it with values for the references
-        among `args` that are flagged `due`, and write their new values back.  It follows
-        from the regions, as does which references among constants become operands.
+    discharge(needs_discharge, args, params) -> results: bind it with values instead of the
+        flagged references among `args`, and write their new values back.  This rule is
+        derived from the regions, as is the lifting of references among constants.
     """
 
     __slots__ = ("discharge",)
@@ -77,7 +77,7 @@ class FunctionPrimitive(Primitive):
     def _lifted(
         self, args: tuple[Any, ...], params: dict[str, Any]
     ) -> tuple[tuple[Any, ...], dict[str, Any]]:
-        """References and tracers among constants become operands.
+        """Make references and tracers among constants operands.
 
         Custom derivative rules close over them.
         """
@@ -89,7 +89,7 @@ class FunctionPrimitive(Primitive):
         return tuple(args), params
 
     def evaluated(self, impl: Callable[..., Any]) -> Callable[..., Any]:
-        """The `impl` rule that knows references: all of them are due."""
+        """Return an `impl` rule that also takes references: all of them are discharged."""
 
         def run(*args: Any, **params: Any) -> Any:
             for x in args:
@@ -102,7 +102,7 @@ class FunctionPrimitive(Primitive):
 
 
 def open_jaxpr(closed: ClosedJaxpr, captured: Sequence[Any]) -> ClosedJaxpr:
-    """The jaxpr with these constants as leading inputs."""
+    """Return the jaxpr with these constants as leading inputs."""
     j, k = closed.jaxpr, len(closed.consts)
     of = {id(c): i for i, c in enumerate(closed.consts)}
     first = [of.get(id(c), core.aval_of(c)) for c in captured]
@@ -118,17 +118,17 @@ def open_jaxpr(closed: ClosedJaxpr, captured: Sequence[Any]) -> ClosedJaxpr:
 
 
 def _needs_discharge(ref: Ref) -> bool:
-    """Whether a reference is held by a transformation between program and evaluation."""
+    """Whether a transformation between program and evaluation holds the reference."""
     return not refs.is_recorded(ref) and (ref._home is not EVAL or STATE.trace is EVAL)
 
 
 def values_of(args: Sequence[Any], needs_discharge: Flags) -> list[Any]:
-    """The operands, with values for references that are due."""
+    """Return the operands, with values instead of the flagged references."""
     return [read_all(x) if d else x for x, d in zip(args, needs_discharge, strict=True)]
 
 
 def last_values(ins: Sequence[Any], needs_discharge: Flags) -> list[Any]:
-    """What references that were made of values hold in the end."""
+    """Return the final values of references that were made from values."""
     for x, d in zip(ins, needs_discharge, strict=True):
         if d:
             refs.check_not_freed(x)
@@ -136,7 +136,7 @@ def last_values(ins: Sequence[Any], needs_discharge: Flags) -> list[Any]:
 
 
 def owned_values(args: Sequence[Any], needs_discharge: Flags, written: Flags) -> list[Any]:
-    """The operands, with values for references; nobody else knows those of `written`."""
+    """Return the operands with values; those of `written` references are not shared."""
     return [
         (copy_p.bind(x._value) if x._shared else x._value) if w else read_all(x) if d else x
         for x, d, w in zip(args, needs_discharge, written, strict=True)
@@ -146,7 +146,7 @@ def owned_values(args: Sequence[Any], needs_discharge: Flags, written: Flags) ->
 def write_back(
     args: Sequence[Any], written: Flags, values: Sequence[Any], owned: bool = False
 ) -> None:
-    """Give the references flagged `written` their new values; `owned`: theirs alone."""
+    """Write new values to the references flagged `written`; `owned`: values not shared."""
     new = iter(values)
     for x, w in zip(args, written, strict=True):
         if w:
@@ -156,9 +156,9 @@ def write_back(
 def discharge_jaxpr(
     closed: ClosedJaxpr, needs_discharge: Flags, force: Flags | bool = False
 ) -> tuple[ClosedJaxpr, list[bool]]:
-    """inputs -> results ++ new values of the references that are due and written to.
+    """Return inputs -> results ++ new values of the flagged references it writes to.
 
-    Also tells which these are; those flagged `force` are among them in any case.
+    Also returns the flags of these references; those flagged `force` always count.
     """
     must = flags_of(force, len(needs_discharge))
 
@@ -192,13 +192,13 @@ def discharge_jaxpr(
     )
 
 
-# -------------------------------------------------------------- of what holds programs
+# -------------------------------------------------- primitives that hold programs
 
 
 def _discharge(
     prim: FunctionPrimitive, needs_discharge: Flags, args: Sequence[Any], params: dict[str, Any]
 ) -> Any:
-    """Apply a primitive with values for references, and write their new values back."""
+    """Bind a primitive with values for references, and write their new values back."""
     rule = _discharge_loop if isinstance(prim.regions, Loop) else _discharge_call
     return rule(prim, needs_discharge, args, params)
 
@@ -206,7 +206,7 @@ def _discharge(
 def _discharge_call(
     prim: FunctionPrimitive, needs_discharge: Flags, args: Sequence[Any], params: dict[str, Any]
 ) -> Any:
-    """Each program gives what any of them writes to."""
+    """Discharge a call or branches: each program returns what any of them writes to."""
     region: Region = prim.regions
     k, bodies = region.index, region.bodies(params)
     with region.scope(params):
@@ -215,7 +215,7 @@ def _discharge_call(
         )
         flat = unify_weak_types(flat)
     n = len(bodies[0].out_avals)
-    outs = [*range(n), *(~i for i in flagged_indices(written))]  # like the operands
+    outs = [*range(n), *(~i for i in flagged_indices(written))]  # ~i: as operand i
     first, new = region.rebuild(params, flat, range(len(args) - k), outs)
     values = values_of(args, needs_discharge)
     out = prim.bind(*values[:k], *first, *values[k:], **new)
@@ -226,82 +226,87 @@ def _discharge_call(
 def _discharge_loop(
     prim: FunctionPrimitive, needs_discharge: Flags, args: Sequence[Any], params: dict[str, Any]
 ) -> Any:
-    """References among the consts are carried, if written to; of others go rows by."""
+    """Discharge a loop: consts that it writes to are carried; xs and ys may be refs."""
     loop: Loop = prim.regions
-    *test, body = loop.bodies(params)
-    asked, consts, first, _ = loop.groups(params, args)
-    k, n, n_consts, n_out = len(asked), len(first), len(consts), len(body.out_avals)
-    asks = [discharge_jaxpr(t, [*needs_discharge[:k], *[False] * n]) for t in test]
-    if any(any(writes) for _, writes in asks):
-        return _ask_ahead(prim, args, params)
+    *conds, body = loop.bodies(params)
+    cond_consts, consts, first, _ = loop.groups(params, args)
+    k, n, n_consts, n_out = len(cond_consts), len(first), len(consts), len(body.out_avals)
+    discharged_conds = [discharge_jaxpr(t, [*needs_discharge[:k], *[False] * n]) for t in conds]
+    if any(any(writes) for _, writes in discharged_conds):
+        return _discharge_writing_cond(prim, args, params)
     flat, written = discharge_jaxpr(body, needs_discharge[k:])
-    moves = written[:n_consts]  # into the carry
-    stays = [not m for m in moves]
-    carried, m = pick(consts, moves), sum(moves)
-    order, new = range(len(written)), range(n_out, n_out + sum(written))
+    to_carry = written[:n_consts]  # into the carry
+    stays = [not m for m in to_carry]
+    carried, m = pick(consts, to_carry), sum(to_carry)
+    positions, new = range(len(written)), range(n_out, n_out + sum(written))
     flat = permute_jaxpr(
         flat,
-        [*pick(order, stays), *pick(order, moves), *order[n_consts:]],
+        [*pick(positions, stays), *pick(positions, to_carry), *positions[n_consts:]],
         [*new[:m], *range(n_out), *new[m:]],
     )
-    # The test finds what is carried there, not among its consts.
-    place = {id(x): i for i, x in enumerate(asked)}
-    more = [place.get(id(x), x.aval.inner_aval) for x in carried]
+    # The condition reads carried references from the carry, not from its consts.
+    cond_index = {id(x): i for i, x in enumerate(cond_consts)}
+    more = [cond_index.get(id(x), x.aval.inner_aval) for x in carried]
     rest = [i for i in range(k) if i not in more]
-    flat_test = [permute_jaxpr(t, [*rest, *more, *range(k, k + n)]) for t, _ in asks]
+    flat_conds = [
+        permute_jaxpr(t, [*rest, *more, *range(k, k + n)]) for t, _ in discharged_conds
+    ]
     values = loop.groups(params, values_of(args, needs_discharge))
     groups = [
         [values[0][i] for i in rest],
         pick(values[1], stays),
-        [*pick(values[1], moves), *values[2]],
+        [*pick(values[1], to_carry), *values[2]],
         values[3],
     ]
     operands = [x for group in groups for x in group]
-    out = prim.bind(*operands, **loop.rebuild(params, [*flat_test, flat], groups))
-    last, results, rows = split_list(out, [m, n_out])
-    write_back(args[k:], written, [*last, *rows])
+    out = prim.bind(*operands, **loop.rebuild(params, [*flat_conds, flat], groups))
+    last, results, new_xs = split_list(out, [m, n_out])
+    write_back(args[k:], written, [*last, *new_xs])
     return results
 
 
-def _ask_ahead(prim: FunctionPrimitive, args: Sequence[Any], params: dict[str, Any]) -> Any:
-    """A loop whose test writes: each step ends with asking whether there is another.
+def _discharge_writing_cond(
+    prim: FunctionPrimitive, args: Sequence[Any], params: dict[str, Any]
+) -> Any:
+    """Discharge a loop whose condition writes: each step ends by evaluating it.
 
-    The answer is carried; test and body are one program, to which a reference is one.
+    The result is carried.  Condition and body become one program, so that a reference is
+    one operand for both.
     """
     loop: Loop = prim.regions
-    test, body = loop.bodies(params)
-    asked, consts, first, _ = loop.groups(params, args)
-    distinct = {id(x): x for x in (*asked, *consts)}
-    order = {key: i for i, key in enumerate(distinct)}
-    at = [order[id(x)] for x in (*asked, *consts)]
-    n, k = len(distinct), len(asked)
+    cond, body = loop.bodies(params)
+    cond_consts, consts, first, _ = loop.groups(params, args)
+    distinct = {id(x): x for x in (*cond_consts, *consts)}
+    index_of = {key: i for i, key in enumerate(distinct)}
+    at = [index_of[id(x)] for x in (*cond_consts, *consts)]
+    n, k = len(distinct), len(cond_consts)
 
     def step(*xs: Any) -> list[Any]:
         own = [xs[i] for i in at]
         carry = body(*own[k:], *xs[n + 1 :])
-        return [*test(*own[:k], *carry), *carry]
+        return [*cond(*own[:k], *carry), *carry]
 
-    types = dict(zip(at, [*test.in_avals[:k], *body.in_avals], strict=False))
-    avals = [*test.out_avals, *body.out_avals]
+    types = dict(zip(at, [*cond.in_avals[:k], *body.in_avals], strict=False))
+    avals = [*cond.out_avals, *body.out_avals]
     key = ("ask ahead", body, *at)
     bodies = [
         remembered(
-            test, ("answer", *avals), lambda: stage_closed(lambda more, *_: [more], avals)
+            cond, ("answer", *avals), lambda: stage_closed(lambda more, *_: [more], avals)
         ),
         remembered(
-            test, key, lambda: stage_closed(step, [*(types[i] for i in range(n)), *avals])
+            cond, key, lambda: stage_closed(step, [*(types[i] for i in range(n)), *avals])
         ),
     ]
-    groups = [[], list(distinct.values()), [*test(*asked, *first), *first], []]
+    groups = [[], list(distinct.values()), [*cond(*cond_consts, *first), *first], []]
     operands = [x for group in groups for x in group]
     return prim.bind(*operands, **loop.rebuild(params, bodies, groups))[1:]
 
 
 class DischargedFunction:
-    """A flat function of references as a function of their values, and back.
+    """A flat function of references as a function of their values.
 
-    `fun(*values)` returns the results and then the references' last values, which
-    `write_back` gives to the references outside.
+    `fun(*values)` returns the results and then the references' final values, which
+    `write_back` writes to the original references.
     """
 
     __slots__ = ("needs_discharge", "fun", "leaves", "start")
@@ -321,7 +326,7 @@ class DischargedFunction:
         return [*outs, *pick(last, self.needs_discharge)]
 
     def write_back(self, values: Iterable[Any]) -> None:
-        """Write, where something was written."""
+        """Write the final values that differ from the initial ones."""
         it = iter(values)
         for x, old, d in zip(self.leaves, self.start, self.needs_discharge, strict=True):
             if d and (new := next(it)) is not old:
@@ -329,23 +334,25 @@ class DischargedFunction:
 
 
 def is_lasting(const: Any) -> bool:
-    """Whether a constant of a program is the same when it is used again later."""
+    """Whether a constant of a cached program is still valid at a later call."""
     if isinstance(const, Ref):
         return const._home is EVAL
     return not isinstance(const, Tracer)
 
 
 def ready(consts: Sequence[Any]) -> bool:
-    """Let references among a program's constants hold what they stand for; whether all
-    can, as when it was made."""
-    kept = (x._keeper for x in consts if isinstance(x, Ref))
-    return all([keeper.ready() for keeper in kept if keeper is not None])
+    """Load the values of references among a program's constants; whether all fit.
+
+    A keeper holds the value of a reference between calls.
+    """
+    keepers = (x._keeper for x in consts if isinstance(x, Ref))
+    return all([keeper.ready() for keeper in keepers if keeper is not None])
 
 
 def check_passed_once(
     leaves: Sequence[Any], fun: Any, transform: str, names: Sequence[str]
 ) -> None:
-    """ValueError if a reference is passed twice: two arguments would be one array."""
+    """Raise ValueError if a reference is passed twice: two arguments would be one array."""
     seen: dict[int, int] = {}
     for i, x in enumerate(leaves):
         if isinstance(x, Ref) and (first := seen.setdefault(id(x), i)) != i:
@@ -363,7 +370,7 @@ def check_passed_once(
 def check_closed_over(
     consts: Sequence[Any], leaves: Sequence[Any], fun: Any, transform: str, names: Sequence[str]
 ) -> None:
-    """ValueError if a reference is an argument and closed over, too."""
+    """Raise ValueError if a reference is both an argument and closed over."""
     captured = {id(c) for c in consts if isinstance(c, Ref)}
     for i, x in enumerate(leaves) if captured else ():
         if id(x) in captured:
@@ -380,7 +387,7 @@ def check_closed_over(
 def check_references(
     fun: Any, transform: str, args: tuple[Any, ...], consts: Sequence[Any]
 ) -> None:
-    """ValueError if a body would know one reference by two names."""
+    """Raise ValueError if a body would have two names for one reference."""
     leaves, in_tree = tree.flatten((args, {}))
     if any(isinstance(x, Ref) for x in leaves):
         names = ArgNames(fun, in_tree, range(len(args)))
@@ -389,7 +396,7 @@ def check_references(
 
 
 def is_final() -> bool:
-    """Whether the program made by value is about to run, and not to be transformed."""
+    """Whether the discharged program runs next, and is not transformed first."""
     trace = STATE.trace
     while isinstance(trace, (DischargeTrace, BatchTrace)):
         trace = trace.parent
@@ -397,27 +404,30 @@ def is_final() -> bool:
 
 
 @hooks.discharge_jaxpr.fill
-def without_own(closed: ClosedJaxpr) -> ClosedJaxpr:
-    """The jaxpr in which references made inside are values; itself, if there are none."""
+def discharge_own_refs(closed: ClosedJaxpr) -> ClosedJaxpr:
+    """Return the jaxpr with references made inside discharged; itself if there are none."""
     jaxpr = closed.jaxpr
-    found: Any = jaxpr.memo.get("without_own")
-    if found is None:
-        found = False  # not the jaxpr: it must not keep itself alive
+    discharged: Any = jaxpr.memo.get("discharge_own_refs")
+    if discharged is None:
+        discharged = False  # not the jaxpr, which would keep itself alive
         if any(isinstance(p, MakingPrimitive) for p in {e.primitive for e in jaxpr.eqns}):
             ins, n = [*jaxpr.constvars, *jaxpr.invars], len(jaxpr.constvars)
             opened = Jaxpr([], ins, jaxpr.outvars, jaxpr.eqns, name=jaxpr.name)
             new, _ = discharge_jaxpr(ClosedJaxpr(opened), [False] * len(ins))
             j = new.jaxpr
             constvars = [*j.constvars, *j.invars[:n]]
-            found = (Jaxpr(constvars, j.invars[n:], j.outvars, j.eqns, name=j.name), new.consts)
-        jaxpr.memo["without_own"] = found
-    if found is False:
+            discharged = (
+                Jaxpr(constvars, j.invars[n:], j.outvars, j.eqns, name=j.name),
+                new.consts,
+            )
+        jaxpr.memo["discharge_own_refs"] = discharged
+    if discharged is False:
         return closed
-    return ClosedJaxpr(found[0], [*found[1], *closed.consts])
+    return ClosedJaxpr(discharged[0], [*discharged[1], *closed.consts])
 
 
 class RulePrimitive(FunctionPrimitive):
-    """A function with its own derivative rule, which may use references as they are."""
+    """A function with its own derivative rule, which may use references directly."""
 
     __slots__ = ()
 
@@ -427,18 +437,18 @@ class RulePrimitive(FunctionPrimitive):
         if isinstance(STATE.trace, DischargeTrace) and any(
             isinstance(x, Ref) and not refs.is_recorded(x) for x in args
         ):
-            return self.plain(args, params)
+            return self.call_function(args, params)
         return Primitive.bind(self, *args, **params)
 
-    def plain(self, args: Sequence[Any], params: dict[str, Any]) -> Any:
-        """Call the function, of which no derivative can be asked for any more."""
+    def call_function(self, args: Sequence[Any], params: dict[str, Any]) -> Any:
+        """Call the function, which can no longer be differentiated."""
         if not is_final():
             raise NotImplementedError(
                 errors.message(
                     f"{self.name}: a reference that a transformation holds reaches a"
                     " custom derivative rule through vmap, a jitted function or a loop.",
                     where=core.stack_text(),
-                    why="the rule speaks of references, and only values get there.",
+                    why="The rule takes references, but it receives only values.",
                     tries=[
                         "make the reference outside of the transformed function",
                         "differentiate inside of vmap: vmap(grad(f))",
@@ -448,7 +458,7 @@ class RulePrimitive(FunctionPrimitive):
         return params["call_jaxpr"](*args)
 
     def batched(self, rule: Callable[..., Any]) -> Callable[..., Any]:
-        """The batch rule that also takes references of which each lane has one."""
+        """Return the batch rule that also takes references with a lane axis."""
 
         def batch(axis: Any, args: Any, dims: Any, **params: Any) -> Any:
             for x in args:
@@ -456,24 +466,24 @@ class RulePrimitive(FunctionPrimitive):
                 if isinstance(home, BatchTrace) and home.axis is axis:
                     ins = [home.wrap(x, d) for x, d in zip(args, dims, strict=True)]
                     with core.current(home):
-                        pairs = [home.unwrap(x) for x in self.plain(ins, params)]
+                        pairs = [home.unwrap(x) for x in self.call_function(ins, params)]
                     return [v for v, _ in pairs], [d for _, d in pairs]
             return rule(axis, args, dims, **params)
 
         return batch
 
 
-def def_host_driven_impl(prim: FunctionPrimitive, by_hand: Callable[..., list[Any]]) -> None:
-    """Evaluate in Python, step by step, what cannot be part of a compiled program."""
+def def_host_driven_impl(prim: FunctionPrimitive, interpret: Callable[..., list[Any]]) -> None:
+    """Define an `impl` that interprets in Python what cannot be in a compiled program."""
 
     def impl(*args: Any, **params: Any) -> Any:
         if (core.host_driven or nesting.seen) and any(
             map(dispatch.is_host_driven, sub_jaxprs(params))
         ):
-            return by_hand(*args, **params)
+            return interpret(*args, **params)
         try:
             return dispatch.run_region(prim, args, params)
         except nesting.TooDeep:
-            return by_hand(*args, **params)
+            return interpret(*args, **params)
 
     prim.impl = prim.evaluated(impl)

@@ -1,10 +1,10 @@
-"""Subscripts of references: what is fixed in a program, and what are operands.
+"""Subscripts of references: the static part in a program, and the operands.
 
-`take_apart(shape, idx)` gives an `Index`, which is data of an equation, and its dynamic
-entries.  Slices are static; integers may be values, scalars moved into the array's
-bounds, arrays broadcast together as NumPy does it.
+`take_apart(shape, idx)` returns an `Index`, which is data of an equation, and its dynamic
+entries.  Slices are static; integers may be values: scalars are clamped to the array's
+bounds, arrays are broadcast together as in NumPy.
 
-This room knows arrays' methods, not references.  Next: refs.py.
+This module uses the methods of arrays, not of references.  Next: refs.py.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class Span(NamedTuple):
 
 
 class Window(NamedTuple):
-    """A slice of fixed size along an axis of size `n`, which begins at an operand."""
+    """A slice of fixed size along an axis of size `n`; an operand is its start."""
 
     size: int
     stride: int
@@ -45,7 +45,7 @@ class Window(NamedTuple):
 
 
 class _Dynamic:
-    """The place of an operand among an index's entries."""
+    """A placeholder for an operand among an index's entries."""
 
     __slots__ = ()
 
@@ -63,7 +63,7 @@ class Index(NamedTuple):
     shape: tuple[int, ...]
 
     def subscript(self, operands: Sequence[Any]) -> tuple[Any, ...]:
-        """The subscript as arrays take it."""
+        """Return the subscript for arrays."""
         it = iter(operands)
         return tuple(
             next(it)
@@ -77,7 +77,7 @@ class Index(NamedTuple):
         )
 
     def result_shape(self, operand_shapes: Sequence[tuple[int, ...]]) -> tuple[int, ...]:
-        """The shape of what the subscript takes out."""
+        """Return the shape of the selected elements."""
         probe = np.broadcast_to(np.zeros((), bool), self.shape)
         it = iter(operand_shapes)
         index = [
@@ -93,7 +93,7 @@ class Index(NamedTuple):
         return probe[tuple(index)].shape
 
     def text(self, operands: Sequence[str]) -> str:
-        """As it is written in an equation: `1,:,b`."""
+        """Return the text for an equation: `1,:,b`."""
         it = iter(operands)
         return ",".join(
             next(it)
@@ -106,7 +106,7 @@ class Index(NamedTuple):
 
 
 def _any_window(window: Window, _: Any) -> slice:
-    """A slice of a window's size."""
+    """Return a slice of a window's size."""
     return slice(0, window.size * window.stride, window.stride)
 
 
@@ -116,35 +116,35 @@ def _window_text(window: Window, at: str) -> str:
 
 
 def _inside(at: int, n: int) -> int:
-    """An integer position, from the end if it is negative, moved into the bounds."""
+    """Return an integer index clamped to the bounds; negative ones count from the end."""
     return max(0, min(at + n if at < 0 else at, n - 1))
 
 
-def take_apart(
+def split_subscript(
     shape: tuple[int, ...], idx: Any, strict: bool = True
 ) -> tuple[Index | None, list[Any]]:
-    """The index that a subscript stands for, None for all, and its operands.
+    """Return the index of a subscript, None for the full array, and its operands.
 
-    strict: ValueError for an integer beyond the end, if no position is an array; else it
-    is moved into the bounds, as traced integers are.
+    strict: ValueError for an integer beyond the end, if no index is an array; otherwise
+    it is clamped to the bounds, as traced integers are.
     """
-    given = list(idx) if type(idx) is tuple else [] if idx is None else [idx]
-    if not given or (len(given) == 1 and given[0] is Ellipsis):
+    items = list(idx) if type(idx) is tuple else [] if idx is None else [idx]
+    if not items or (len(items) == 1 and items[0] is Ellipsis):
         return None, []
-    dots = [i for i, e in enumerate(given) if e is Ellipsis]
+    dots = [i for i, e in enumerate(items) if e is Ellipsis]
     if len(dots) > 1:
         raise ValueError("Only one ellipsis is supported.")
     if dots:
-        fill = len(shape) - len(given) + 1
-        given[dots[0] : dots[0] + 1] = [slice(None)] * max(fill, 0)
-    if len(given) > len(shape):
+        fill = len(shape) - len(items) + 1
+        items[dots[0] : dots[0] + 1] = [slice(None)] * max(fill, 0)
+    if len(items) > len(shape):
         raise ValueError(
-            f"`indices` must not be longer than `shape`: indices={tuple(given)}, shape={shape}"
+            f"`indices` must not be longer than `shape`: indices={tuple(items)}, shape={shape}"
         )
-    given += [slice(None)] * (len(shape) - len(given))
+    items += [slice(None)] * (len(shape) - len(items))
     entries: list[Any] = []
     operands: list[Any] = []
-    for e, n in zip(given, shape, strict=True):
+    for e, n in zip(items, shape, strict=True):
         entry = _entry(e, n)
         if entry is DYNAMIC:
             operands.append(e)
@@ -164,13 +164,13 @@ def _entry(e: Any, n: int) -> Any:
     if isinstance(e, Slice):
         if isinstance(e.start, Tracer) and e.start.concrete() is None:
             return Window(e.size, e.stride, n)
-        found = Span(int(e.start), e.size, e.stride, n)
-        if found.start < 0 or found.start + (e.size - 1) * e.stride >= n:
+        span = Span(int(e.start), e.size, e.stride, n)
+        if span.start < 0 or span.start + (e.size - 1) * e.stride >= n:
             raise ValueError(
-                f"Out of bound slice: start={found.start}, size={e.size},"
+                f"Out of bound slice: start={span.start}, size={e.size},"
                 f" stride={e.stride}, dim={n}."
             )
-        return found
+        return span
     if isinstance(e, (list, str)) or e is None:
         raise TypeError(
             f"Argument {e!r} of type {type(e)} is not a valid JAX type: it cannot index a"
@@ -204,23 +204,23 @@ def _span(e: slice, n: int) -> Span:
 
 
 def read(x: Any, index: Index | None, operands: Sequence[Any]) -> Any:
-    """The elements of an array at an index."""
+    """Return the elements of an array at an index."""
     return x if index is None else x[index.subscript(operands)]
 
 
 def write(x: Any, index: Index, operands: Sequence[Any], value: Any, how: str) -> Any:
-    """An array with its elements at an index `set`, or with something to `add`."""
-    spread = any(core.aval_of(i).shape for i in operands)
-    if spread or any(getattr(e, "stride", 1) != 1 for e in index.entries):
+    """Return an array with its elements at an index `set`, or with a value to `add`."""
+    has_arrays = any(core.aval_of(i).shape for i in operands)
+    if has_arrays or any(getattr(e, "stride", 1) != 1 for e in index.entries):
         return getattr(x.at[index.subscript(operands)], how)(value)
-    # A box, which is moved to where it fits.
+    # A contiguous block, whose start is clamped so that it fits.
     it = iter(operands)
     at: list[Any] = []
     sizes: list[int] = []
     for e, n in zip(index.entries, index.shape, strict=True):
-        moving = e is DYNAMIC or type(e) is Window
-        fixed = e.start if type(e) is Span else None if moving else _inside(e, n)
-        at.append(next(it) if moving else fixed)
+        is_dynamic = e is DYNAMIC or type(e) is Window
+        fixed = e.start if type(e) is Span else None if is_dynamic else _inside(e, n)
+        at.append(next(it) if is_dynamic else fixed)
         sizes.append(getattr(e, "size", 1))
     if how == "add":
         value = core_ops.add(read(x, index, operands), value)

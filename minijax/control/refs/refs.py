@@ -1,14 +1,14 @@
 """Mutable references: `new_ref`, `ref[...]`, `ref[...] = v`, `freeze`.
 
-A `Ref` is at home in the trace that was current when it was made.  It is in one of two
-states.  *Held*: it has a value, an array or a tracer of its home, and writing replaces
-the value; so it is in evaluation, and in transformations that make no program.
-*Recorded*: it is a variable of a program being staged, where reading and writing are
-equations (`get`, `swap`, `addupdate`).  A reference from outside that a staged function
-touches is a constant of the program, and so becomes an operand.
+A `Ref` belongs to the trace that was current when it was made, its home.  It is in one of
+two states.  *Held*: it has a value, an array or a tracer of its home, and a write replaces
+the value; this is its state in evaluation, and in transformations that do not stage.
+*Recorded*: it is a variable of a program being staged, where reads and writes are equations
+(`get`, `swap`, `addupdate`).  An outer reference that a staged function uses is a constant
+of the program, and so becomes an operand.
 
-A program runs when its references have become values again: discharge.py.  This room
-knows arrays' methods.
+Before a program runs, its references are replaced by values: discharge.py.  This module
+uses the methods of arrays.
 """
 
 from __future__ import annotations
@@ -32,18 +32,18 @@ from ...runtime.sharding.placement import default_placement
 from ...types import dtypes
 from ...types.avals import AbstractRef, shaped
 from ..effects.effects import Effect
-from .ref_subscripts import Index, read, take_apart, write
+from .ref_subscripts import Index, read, split_subscript, write
 
 
 class Keeper(Protocol):
-    """What has the value of references while no program runs that knows them."""
+    """The owner of a value that is stored outside of references between calls."""
 
     def ready(self) -> bool:
-        """Give them the value as it is now; whether they can hold it."""
+        """Write the current value to the references; whether they can hold it."""
 
 
 class Ref(Reference):
-    """A mutable array: `ref[i]` reads, `ref[i] = x` writes, `ref[...]` is all of it.
+    """A mutable array: `ref[i]` reads, `ref[i] = x` writes, `ref[...]` is the full array.
 
     >>> import minijax.numpy as jnp
     >>> ref = new_ref(jnp.zeros(2))
@@ -57,14 +57,14 @@ class Ref(Reference):
     def __init__(self, value: Any, aval: Any = None) -> None:
         self._value = value  # None: recorded
         self._home: Trace = STATE.trace
-        self._shared = True  # whether others may know the array that is the value
-        # Where it holds what is kept elsewhere between calls: what brings that here.
+        self._shared = True  # whether the value may also be referenced elsewhere
+        # The owner of the value, if it is stored elsewhere between calls.
         self._keeper: Keeper | None = None
         self.aval = AbstractRef(core.aval_of(value)) if aval is None else aval
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """The sizes of the axes of what it holds."""
+        """The sizes of the axes of its value."""
         return self.aval.shape
 
     @property
@@ -84,21 +84,21 @@ class Ref(Reference):
 
     @property
     def sharding(self) -> Any:
-        """Where the value lives."""
+        """The sharding of the value."""
         return read_all(self).sharding
 
     @property
     def format(self) -> Any:
-        """How and where the value lies."""
+        """The layout and sharding of the value."""
         return read_all(self).format
 
     @property
     def committed(self) -> bool:
-        """Whether the value is bound to its device."""
+        """Whether the value is committed to its devices."""
         return read_all(self).committed
 
     def unsafe_buffer_pointer(self) -> int:
-        """The address of the value, which the next write may change."""
+        """Return the address of the value, which the next write may change."""
         return read_all(self).unsafe_buffer_pointer()
 
     def __getitem__(self, idx: Any) -> Any:
@@ -145,17 +145,17 @@ def _recorded(tracer: Any) -> Ref:
 
 
 class DischargeTrace(StageTrace):
-    """Records a program in which references made inside are values."""
+    """The trace of a program in which references made inside are values."""
 
     __slots__ = ()
 
 
 def is_recorded(ref: Ref) -> bool:
-    """Whether what is done to a reference now is recorded, not done."""
+    """Whether operations on a reference are recorded now instead of executed."""
     home, trace = ref._home, STATE.trace
     while trace is not home:
         if trace is EVAL or (trace.is_staging and not home.alive):
-            raise _ended(ref)
+            raise _scope_ended_error(ref)
         if trace.is_staging:
             return True
         trace = trace.parent
@@ -163,22 +163,22 @@ def is_recorded(ref: Ref) -> bool:
     return ref._value is None
 
 
-_FREED = object()  # the value of references that were freed
+_FREED = object()  # the value of freed references
 
 
 def check_not_freed(ref: Ref) -> None:
-    """RuntimeError for a reference without a value."""
+    """Raise RuntimeError for a reference without a value."""
     if ref._value is _FREED:
         raise RuntimeError(f"A reference of type {ref.aval} was used after it was freed.")
 
 
-def _ended(ref: Ref) -> Exception:
+def _scope_ended_error(ref: Ref) -> Exception:
     return errors.UnexpectedTracerError(
         errors.message(
             "Encountered an unexpected tracer: a reference of type"
             f" {ref.aval} was used after the function that made it had ended.",
             where=ref._home.describe(),
-            why="references are not results of transformed functions.",
+            why="References cannot be results of transformed functions.",
             tries=["return freeze(ref), or ref[...]"],
         )
     )
@@ -191,7 +191,7 @@ def check_ref(ref: Any, name: str) -> Ref:
 
 
 def read_all(ref: Ref) -> Any:
-    """The value of a reference that others know of from now on."""
+    """Return the value of a reference, which counts as shared from now on."""
     if is_recorded(ref):
         return get_p.bind(ref, index=None)
     ref._shared = True
@@ -199,29 +199,29 @@ def read_all(ref: Ref) -> Any:
 
 
 def write_all(ref: Ref, value: Any, owned: bool = False) -> None:
-    """Make `value`, a whole array of its type, the value of a reference.
+    """Write `value`, a full array of the reference's type.
 
-    owned: nobody else knows the array.
+    owned: no other object references the array.
     """
     if is_recorded(ref):
         swap_p.bind(ref, value, index=None)
     else:
-        _hold(ref, value)
+        _set_value(ref, value)
         ref._shared = not owned
 
 
-def _hold(ref: Ref, value: Any, name: str = "a set/swap") -> None:
-    """Let a held reference have another value, if that may be known in its home."""
+def _set_value(ref: Ref, value: Any, name: str = "a set/swap") -> None:
+    """Set the value of a held reference, if its home can hold this value."""
     if isinstance(value, Tracer):
         trace: Trace = ref._home
         while trace is not value._trace:
             if trace is EVAL:
-                raise _foreign(ref, value._trace.transform, name)
+                raise _foreign_value_error(ref, value._trace.transform, name)
             trace = trace.parent
     ref._value = value
 
 
-def _foreign(ref: Any, transform: str, name: str) -> Exception:
+def _foreign_value_error(ref: Any, transform: str, name: str) -> Exception:
     aval = ref.aval
     if transform == "vmap":
         what = f"performing {name} operation with vmapped value on an unbatched array"
@@ -234,7 +234,7 @@ def _foreign(ref: Any, transform: str, name: str) -> Exception:
         errors.message(
             f"{what} reference of type {aval}.",
             where=core.stack_text(),
-            why="the reference has no place for the value's lanes or tangents.",
+            why="The reference cannot store the value's lanes or tangents.",
             tries=[
                 "Move the array reference to be an argument to the vmapped function?"
                 if transform == "vmap"
@@ -249,12 +249,12 @@ def _foreign(ref: Any, transform: str, name: str) -> Exception:
 
 
 class _Effect(Effect):
-    """What an equation does to one of its operands."""
+    """The effect of an equation on one of its operands."""
 
     __slots__ = ()
-    runs = False  # nothing is left of it in a compiled program
+    runs = False  # it leaves no trace in a compiled program
     on_references = True
-    kept = True  # a result may not be computed again later: the reference changes
+    blocks_recompute = True  # the reference may change, so a result cannot be recomputed
 
 
 READS = frozenset((_Effect("Read", ordered=False, is_once_per_call=False),))
@@ -264,7 +264,7 @@ WRITES = frozenset((_Effect("Write", ordered=False, is_once_per_call=True),))
 class RefPrimitive(Primitive):
     """An operation on a reference, its first operand.
 
-    act(ref, *args, **params): do it, to a reference that is held
+    act(ref, *args, **params): execute it on a held reference
     """
 
     __slots__ = ("act",)
@@ -280,7 +280,7 @@ class RefPrimitive(Primitive):
 
 
 class MakingPrimitive(Primitive):
-    """An operation whose result is a reference: recorded by programs, else `impl`."""
+    """An operation whose result is a reference; recorded by programs, `impl` otherwise."""
 
     __slots__ = ()
 
@@ -301,7 +301,7 @@ def _result(ref: Any, operands: Any, index: Index | None) -> Any:
     return manual_axis_rules.joined(inner.update(shape=shape), *operands)
 
 
-def _place_text(eqn: Equation, printer: Any, first: int) -> str:
+def _target_text(eqn: Equation, printer: Any, first: int) -> str:
     ref, index = eqn.ins[0], eqn.params["index"]
     operands = [printer.untyped(a) for a in eqn.ins[first:]]
     inside = "..." if index is None else index.text(operands)
@@ -350,17 +350,17 @@ def _get_jvp(primals: Any, tangents: Any, **params: Any) -> Any:
 
 
 def _get_batch(axis: Any, args: Any, dims: Any, *, index: Index | None) -> Any:
-    """Lanes that read at places of their own."""
-    whole = read_all(args[0])
+    """Batch reads whose indices differ between lanes."""
+    value = read_all(args[0])
     outs, out_dims = batch_flat(
-        lambda *operands: [read(whole, index, operands)], axis, args[1:], dims[1:]
+        lambda *operands: [read(value, index, operands)], axis, args[1:], dims[1:]
     )
     return outs[0], out_dims[0]
 
 
 def _get_text(eqn: Equation, printer: Any) -> str:
-    place = _place_text(eqn, printer, 1)
-    return f"{printer.bound(eqn.outs[0])} <- {place}"
+    target = _target_text(eqn, printer, 1)
+    return f"{printer.bound(eqn.outs[0])} <- {target}"
 
 
 get_p.act, get_p.jvp, get_p.batch, get_p.text = _get, _get_jvp, _get_batch, _get_text
@@ -378,34 +378,34 @@ def _swap(ref: Ref, value: Any, *operands: Any, index: Index | None) -> Any:
 
 
 def _update(ref: Ref, new: Any, name: str = "a set/swap") -> None:
-    """Let a held reference have what was just computed."""
+    """Set the value of a held reference to a newly computed array."""
     old = ref._value
-    _hold(ref, new, name)
+    _set_value(ref, new, name)
     ref._shared = ref._shared and new is old
 
 
 def _put(ref: Ref, index: Index | None, operands: Any, value: Any) -> None:
     if index is None:
-        _hold(ref, _typed(ref, value, False))
+        _set_value(ref, _typed(ref, value, False))
         ref._shared = True
     else:
         _update(ref, write(ref._value, index, operands, value, "set"))
 
 
 def _swap_jvp(primals: Any, tangents: Any, **_: Any) -> Any:
-    raise _foreign(primals[0], "grad", "a set/swap")
+    raise _foreign_value_error(primals[0], "grad", "a set/swap")
 
 
 def _swap_batch(axis: Any, args: Any, dims: Any, **_: Any) -> Any:
-    raise _foreign(args[0], "vmap", "a set/swap")
+    raise _foreign_value_error(args[0], "vmap", "a set/swap")
 
 
 def _swap_text(eqn: Equation, printer: Any) -> str:
     out = printer.bound(eqn.outs[0])
-    place, value = _place_text(eqn, printer, 2), printer.typed(eqn.ins[1])
-    if out.startswith("_"):  # nobody reads what was there
-        return f"{place} <- {value}"
-    return f"{out}, {place} <- {place}, {value}"
+    target, value = _target_text(eqn, printer, 2), printer.typed(eqn.ins[1])
+    if out.startswith("_"):  # the old value is never read
+        return f"{target} <- {value}"
+    return f"{out}, {target} <- {target}, {value}"
 
 
 swap_p.act, swap_p.jvp, swap_p.batch, swap_p.text = (_swap, _swap_jvp, _swap_batch, _swap_text)
@@ -427,16 +427,16 @@ def _add(ref: Ref, value: Any, *operands: Any, index: Index | None) -> list[Any]
 
 
 def _add_jvp(primals: Any, tangents: Any, **_: Any) -> Any:
-    raise _foreign(primals[0], "grad", "an addupdate")
+    raise _foreign_value_error(primals[0], "grad", "an addupdate")
 
 
 def _add_batch(axis: Any, args: Any, dims: Any, **_: Any) -> Any:
-    raise _foreign(args[0], "vmap", "an addupdate")
+    raise _foreign_value_error(args[0], "vmap", "an addupdate")
 
 
 def _add_text(eqn: Equation, printer: Any) -> str:
-    place = _place_text(eqn, printer, 2)
-    return f"{place} += {printer.typed(eqn.ins[1])}"
+    target = _target_text(eqn, printer, 2)
+    return f"{target} += {printer.typed(eqn.ins[1])}"
 
 
 addupdate_p.act, addupdate_p.jvp, addupdate_p.batch, addupdate_p.text = (
@@ -457,19 +457,19 @@ for _prim in (new_ref_p, empty_ref_p, free_ref_p, freeze_p, get_p, swap_p, addup
 
 
 def new_ref(init_val: Any, *, memory_space: Any = None, kind: str | None = None) -> Ref:
-    """A mutable array that starts as `init_val`.
+    """Return a mutable array, initially `init_val`.
 
     Args:
-      init_val: an array or number, which itself never changes.
+      init_val: an array or number; it is never modified.
       memory_space: must be None: the default memory.
-      kind: a label for the equation, which changes nothing.
+      kind: a label for the equation, without effect.
 
     Returns:
       A `Ref` of the shape and dtype of `init_val`.
 
     Raises:
-      TypeError: `init_val` is no array.
-      NotImplementedError: a `memory_space`.
+      TypeError: `init_val` is not an array.
+      NotImplementedError: `memory_space` is not None.
 
     Example:
       >>> ref = new_ref(1.)
@@ -494,7 +494,7 @@ def new_ref(init_val: Any, *, memory_space: Any = None, kind: str | None = None)
 
 
 class _Type:
-    """The type of what an empty reference will hold."""
+    """The type of the future value of an empty reference."""
 
     __slots__ = ("aval",)
 
@@ -512,7 +512,7 @@ class _Type:
 
 
 def empty_ref(ty: Any, memory_space: Any = None) -> Ref:
-    """A mutable array whose elements are to be written before they are read.
+    """Return a mutable array whose elements must be written before they are read.
 
     Args:
       ty: anything with `shape` and `dtype`, such as a `ShapeDtypeStruct`.
@@ -522,7 +522,7 @@ def empty_ref(ty: Any, memory_space: Any = None) -> Ref:
       A `Ref` of the shape and dtype of `ty`.
 
     Raises:
-      NotImplementedError: a `memory_space`.
+      NotImplementedError: `memory_space` is not None.
 
     Example:
       >>> import numpy as np
@@ -542,20 +542,20 @@ def get(ref: Ref, idx: Any = None) -> Any:
 
     Args:
       ref: a reference.
-      idx: a subscript: ints, slices, integer arrays, `...`; None: all of it.
+      idx: a subscript: ints, slices, integer arrays, `...`; None: the full array.
 
     Returns:
       An array of the shape of `ref[idx]` and the reference's dtype.
 
     Raises:
-      ValueError: a position is beyond the end (in a program it is moved into the
-        bounds); or `ref` is no reference.
+      ValueError: an index is out of bounds (in a program it is clamped instead); or
+        `ref` is not a reference.
 
     >>> get(new_ref(3))
     Array(3, dtype=int32, weak_type=True)
     """
     recorded = is_recorded(check_ref(ref, "get"))
-    index, operands = take_apart(ref.aval.shape, idx, strict=not recorded)
+    index, operands = split_subscript(ref.aval.shape, idx, strict=not recorded)
     if recorded:
         return STATE.trace.process(get_p, (ref, *operands), {"index": index})
     old = ref._value
@@ -569,7 +569,7 @@ def _is_array(x: Any) -> bool:
 
 
 def _typed(ref: Ref, value: Any, recorded: bool, adds: bool = False) -> Any:
-    """A value as an array of the reference's type; a program may have it as a literal."""
+    """Return a value as an array of the reference's type; programs may use a literal."""
     aval = core.aval_of(value)
     dtype = ref.dtype
     if recorded:
@@ -584,7 +584,7 @@ def _typed(ref: Ref, value: Any, recorded: bool, adds: bool = False) -> Any:
 
 
 def _stored(ref: Ref, value: Any, shape: tuple[int, ...], name: str, recorded: bool) -> Any:
-    """A value of the reference's dtype: weak ones of its kind give way."""
+    """Return a value in the reference's dtype; a weakly typed one of its kind converts."""
     if isinstance(value, Ref) or not core.is_value(value):
         raise TypeError(f"Argument {value!r} of type {type(value)} is not a valid JAX type.")
     aval = core.aval_of(value)
@@ -603,10 +603,10 @@ def _stored(ref: Ref, value: Any, shape: tuple[int, ...], name: str, recorded: b
     return _typed(ref, value, recorded, adds=name == "addupdate")
 
 
-def _place(
+def _resolve_index(
     ref: Ref, idx: Any, recorded: bool
 ) -> tuple[Index | None, list[Any], tuple[int, ...]]:
-    index, operands = take_apart(ref.aval.shape, idx, strict=not recorded)
+    index, operands = split_subscript(ref.aval.shape, idx, strict=not recorded)
     if index is None:
         return None, operands, ref.aval.shape
     shape = index.result_shape([core.aval_of(i).shape for i in operands])
@@ -616,9 +616,9 @@ def _place(
 def _write(
     ref: Ref, idx: Any, value: Any, name: str, prim: str
 ) -> tuple[bool, Index | None, Any, list[Any]]:
-    """Whether a write is recorded; its subscript, its value and the subscript's values."""
+    """Return whether a write is recorded, its index, its value, the index's operands."""
     recorded = is_recorded(check_ref(ref, name))
-    index, operands, shape = _place(ref, idx, recorded)
+    index, operands, shape = _resolve_index(ref, idx, recorded)
     value = _stored(ref, value, shape, prim, recorded)
     if recorded:
         _check_varying(ref, value, operands, name)
@@ -626,10 +626,10 @@ def _write(
 
 
 def _check_varying(ref: Ref, value: Any, operands: list[Any], name: str) -> None:
-    """Raise where what is written varies along axes along which the reference does not."""
+    """Raise if the value varies over axes over which the reference does not."""
     kinds = [core.aval_of(x).manual_axis_kinds for x in (value, *operands)]
-    mine = manual_axis_rules.union([ref.aval.inner_aval.manual_axis_kinds])
-    if more := manual_axis_rules.ordered(manual_axis_rules.union(kinds) - mine):
+    ref_axes = manual_axis_rules.union([ref.aval.inner_aval.manual_axis_kinds])
+    if more := manual_axis_rules.ordered(manual_axis_rules.union(kinds) - ref_axes):
         axes = ", ".join(map(str, more))
         raise errors.value_error(
             f"{name}: a value that varies along {axes} cannot be written to a reference"
@@ -649,16 +649,16 @@ def set(ref: Ref, idx: Any, value: Any) -> None:
 
     Args:
       ref: a reference.
-      idx: a subscript: ints, slices, integer arrays, `...`; None: all of it.
+      idx: a subscript: ints, slices, integer arrays, `...`; None: the full array.
       value: an array or number of the reference's dtype and the shape of `ref[idx]`.
 
     Returns:
       None.
 
     Raises:
-      ValueError: dtype or shape of `value` do not fit, a position is beyond the end, or
-        `ref` is no reference.
-      TypeError: `value` is no array.
+      ValueError: dtype or shape of `value` do not fit, an index is out of bounds, or
+        `ref` is not a reference.
+      TypeError: `value` is not an array.
 
     >>> ref = new_ref(3)
     >>> set(ref, (), 4)
@@ -671,21 +671,21 @@ def set(ref: Ref, idx: Any, value: Any) -> None:
 
 
 def swap(ref: Ref, idx: Any, value: Any, _function_name: str = "swap") -> Any:
-    """Write, and return what was there before.
+    """Write to a reference, and return the old value.
 
     Args:
       ref: a reference.
-      idx: a subscript: ints, slices, integer arrays, `...`; None: all of it.
+      idx: a subscript: ints, slices, integer arrays, `...`; None: the full array.
       value: an array or number of the reference's dtype and the shape of `ref[idx]`.
-      _function_name: what errors call the function.
+      _function_name: the name of the function in error messages.
 
     Returns:
-      An array: what `ref[idx]` was.
+      An array: the old value of `ref[idx]`.
 
     Raises:
-      ValueError: dtype or shape of `value` do not fit, a position is beyond the end, or
-        `ref` is no reference.
-      TypeError: `value` is no array.
+      ValueError: dtype or shape of `value` do not fit, an index is out of bounds, or
+        `ref` is not a reference.
+      TypeError: `value` is not an array.
 
     >>> swap(new_ref(3), None, 4)
     Array(3, dtype=int32, weak_type=True)
@@ -697,20 +697,20 @@ def swap(ref: Ref, idx: Any, value: Any, _function_name: str = "swap") -> Any:
 
 
 def addupdate(ref: Ref, idx: Any, x: Any) -> None:
-    """Add to a reference: `ref[idx] += x`; positions that are named twice get both.
+    """Add to a reference: `ref[idx] += x`; repeated indices accumulate.
 
     Args:
       ref: a reference.
-      idx: a subscript: ints, slices, integer arrays, `...`; None: all of it.
+      idx: a subscript: ints, slices, integer arrays, `...`; None: the full array.
       x: an array or number of the reference's dtype and the shape of `ref[idx]`.
 
     Returns:
       None.
 
     Raises:
-      ValueError: dtype or shape of `x` do not fit, a position is beyond the end, or
-        `ref` is no reference.
-      TypeError: `x` is no array.
+      ValueError: dtype or shape of `x` do not fit, an index is out of bounds, or
+        `ref` is not a reference.
+      TypeError: `x` is not an array.
 
     >>> ref = new_ref(3)
     >>> addupdate(ref, None, 4)
@@ -729,7 +729,7 @@ for _fun in (get, set, swap, addupdate):
 
 
 def freeze(ref: Ref) -> Any:
-    """The value of a reference, which is not to be used any more.
+    """Return the value of a reference, which must not be used afterwards.
 
     Args:
       ref: a reference.
@@ -738,7 +738,7 @@ def freeze(ref: Ref) -> Any:
       An array of the reference's shape and dtype.
 
     Raises:
-      ValueError: `ref` is no reference.
+      ValueError: `ref` is not a reference.
 
     >>> freeze(new_ref(3))
     Array(3, dtype=int32, weak_type=True)
@@ -747,16 +747,16 @@ def freeze(ref: Ref) -> Any:
 
 
 def free_ref(ref: Ref) -> None:
-    """Let go of a reference's value; it is not to be used any more.
+    """Free a reference's value; the reference must not be used afterwards.
 
     Args:
       ref: a reference.
 
     Returns:
-      None; to read it raises RuntimeError from now on.
+      None; reading it raises RuntimeError from now on.
 
     Raises:
-      ValueError: `ref` is no reference.
+      ValueError: `ref` is not a reference.
 
     >>> free_ref(new_ref(3))
     """

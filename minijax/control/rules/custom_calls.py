@@ -1,9 +1,8 @@
-"""What calls of functions with rules of their own share.
+"""Shared parts of calls of functions with custom rules.
 
-Such a primitive holds a function and the rule that goes in its place in one
-transformation; in all others it is the call of the function.  While it is not staged, the
-function is a callable on flat values; in a program it is a jaxpr.
-
+Such a primitive holds a function, and a rule that replaces it in one transformation; in all
+others it is a call of the function.  Before it is staged, the function is a callable on
+flat values; in a program it is a jaxpr.
 Next: custom_jvp.py.
 """
 
@@ -32,8 +31,10 @@ from ..arguments import as_array
 
 
 class CustomRuleFunction:
-    """A function with rules, which also hands on the methods that set those of what it
-    wraps: of a `custom_vjp` of a `custom_vmap`, `def_vmap`."""
+    """A function with rules; also provides the methods that set rules of a wrapped one.
+
+    For example, a `custom_vjp` of a `custom_vmap` has `def_vmap`.
+    """
 
     fun: Any
 
@@ -48,31 +49,31 @@ class CustomRuleFunction:
 
 
 def calls_with_rule(prim: Primitive, region: Region) -> None:
-    """Give a primitive the rules in which it is the call of its function."""
+    """Give a primitive the rules under which it is a call of its function."""
     describe(prim, region)
 
     def function(params: Params) -> Any:
         return region.bodies(params)[0]
 
     def transpose(cts: Any, *args: Any, **params: Any) -> Any:
-        """The function itself is linear: its rule has no part in its transpose."""
+        """Transpose the function itself, which is linear; its custom rule is not used."""
         closed = function(params)
         return backward_pass(closed.jaxpr, closed.consts, args, cts)
 
     prim.impl = lambda *args, **params: function(params)(*args)
     prim.transpose = transpose
     prim.lower = lambda ctx, *args, **params: ctx.jaxpr(function(params), *args)
-    prim.dce = whole_or_none
+    prim.dce = keep_all_or_none
     prim.lowers_key_arrays = True
 
 
-def whole_or_none(used: Sequence[bool], eqn: Equation) -> Equation | None:
-    """A custom rule speaks for all results together: keep all or none."""
+def keep_all_or_none(used: Sequence[bool], eqn: Equation) -> Equation | None:
+    """Keep all results or none: a custom rule computes them together."""
     return eqn if any(used) or eqn.effects else None
 
 
 def call_pretty(eqn: Equation, printer: Any) -> list[tuple[str, Any]]:
-    """The call's name first; its rules by their names."""
+    """Print the call's name first, and its rules by their names."""
     rules = {"jvp": "jvp", "fwd": "fwd", "back": "bwd"}
     return [
         (rules[k], v.__name__) if k in rules else (k, v)
@@ -83,7 +84,7 @@ def call_pretty(eqn: Equation, printer: Any) -> list[tuple[str, Any]]:
 def stage_call(
     trace: StageTrace, call: Any, args: Sequence[Any], name: str
 ) -> tuple[ClosedJaxpr, list[Any]]:
-    """A callable as a closed jaxpr, and the outer tracers it needs passed first."""
+    """Return a callable as a closed jaxpr, and the outer tracers to pass to it first."""
     if isinstance(call, ClosedJaxpr):
         return call, []
     avals = [core.aval_of(x) for x in args]
@@ -98,89 +99,89 @@ _SCALARS = (int, float, complex, np.generic)
 
 
 def as_arrays(values: Sequence[Any]) -> list[Any]:
-    """Values of a program, zeros included, as a user's rule gets them: as arrays.
+    """Convert values of a program, zeros included, to arrays for a user's rule.
 
-    A program holds numbers, which lack an array's attributes. They may also promote
+    A program holds numbers, which lack an array's attributes.  They may also promote
     differently: in NumPy, bfloat16 times a number is float32.
     """
     return [as_array(x) if isinstance(x, _SCALARS) else x for x in values]
 
 
-def _only_evaluated() -> bool:
-    """Whether what runs now is over when it has run: nobody will differentiate it."""
+def _is_evaluated() -> bool:
+    """Whether this call is evaluated now, and so can never be differentiated."""
     trace: Any = core.STATE.trace
     while isinstance(trace, batching.BatchTrace):
         trace = trace.parent
     return trace is core.EVAL
 
 
-class _Asking(threading.local):
-    """Whether a rule is traced just to see what it varies with."""
+class _Probing(threading.local):
+    """Whether a rule is being traced only to find out which results vary."""
 
-    now = False
+    active = False
 
 
-_asking = _Asking()
+_probing = _Probing()
 
 
 class LaneAxes:
-    """Which results of a function over lanes have a lane axis (then the first).
+    """The flags of a function's results over lanes that have a lane axis (the first).
 
-    The first run tells, of the function or of its rule; later ones keep to it.  A program
-    holds both, and the rule may vary where the function does not: `rule_varies(args)`
-    says so before the function's results are settled.
+    The first run of the function or of its rule determines them; later runs must agree.
+    A program holds both, and the rule may vary where the function does not, so
+    `rule_varies(args)` is called before the flags of the function's results are fixed.
     """
 
-    __slots__ = ("axis", "dims", "known", "rule_varies")
+    __slots__ = ("axis", "dims", "batched", "rule_varies")
 
     def __init__(
         self, axis: Any, dims: Sequence[Any], rule_varies: Callable[..., Sequence[bool]]
     ) -> None:
         self.axis = axis
         self.dims = [None if d is None else 0 for d in dims]
-        self.known: list[bool] | None = None
+        self.batched: list[bool] | None = None
         self.rule_varies = rule_varies
 
-    def fronted(self, args: Sequence[Any], dims: Sequence[Any]) -> list[Any]:
-        """The operands, lane axes first."""
+    def lanes_first(self, args: Sequence[Any], dims: Sequence[Any]) -> list[Any]:
+        """Return the operands, lane axes first."""
         return [
             x if d is None else batching.lane_to_front(x, self.axis, d)
             for x, d in zip(args, dims, strict=True)
         ]
 
     def flags(self, dims: Sequence[Any], args: Sequence[Any] | None = None) -> list[bool]:
-        """Which results have a lane axis; `dims` tells where this run has put them.
+        """Return which results have a lane axis; `dims` are the axes of this run.
 
-        With `args`, a rule may come that nobody has asked yet.
+        With `args`, the rule may not have run yet, and is traced for its flags.
         """
-        found = [d is not None for d in dims]
-        if self.known is None:
-            unsure = args is not None and 0 in self.dims and not all(found)
-            if unsure and not _only_evaluated():
-                more = self.ask_rule(args, len(dims))
-                found = [f or m for f, m in zip(found, more, strict=True)]
-            self.known = found
-        if any(f and not k for f, k in zip(found, self.known, strict=True)):
+        batched = [d is not None for d in dims]
+        if self.batched is None:
+            unsure = args is not None and 0 in self.dims and not all(batched)
+            if unsure and not _is_evaluated():
+                more = self.probe_rule(args, len(dims))
+                batched = [f or m for f, m in zip(batched, more, strict=True)]
+            self.batched = batched
+        if any(f and not k for f, k in zip(batched, self.batched, strict=True)):
             raise lane_closure_error()
-        return self.known
+        return self.batched
 
-    def ask_rule(self, args: Any, n: int) -> Sequence[bool]:
-        if _asking.now:  # a rule calls its function
+    def probe_rule(self, args: Any, n: int) -> Sequence[bool]:
+        if _probing.active:  # a rule calls its function
             return [False] * n
-        _asking.now = True
+        _probing.active = True
         try:
             return self.rule_varies(args)
         except Exception as error:
-            if is_refusal(error):  # it may never run, and says why when it does
+            if is_refusal(error):  # it may never run, and raises the same if it does
                 return [True] * n
             raise
         finally:
-            _asking.now = False
+            _probing.active = False
 
     def align_lane_axes(
         self, outs: Sequence[Any], dims: Sequence[Any], flags: Sequence[bool]
     ) -> list[Any]:
-        """The results, lane axes first where flagged."""
+        """Return the results, lane axes first where flagged."""
         return [
             batching.lane_to_front(x, self.axis, d)
             if f and (d is not None or core.aval_of(x).dtype != dtypes.float0)
@@ -189,9 +190,9 @@ class LaneAxes:
         ]
 
     def lift(self, fun: Callable[..., Any]) -> Callable[..., Any]:
-        """The flat function over all lanes."""
+        """Return the flat function over all lanes."""
         if isinstance(fun, ClosedJaxpr) and all(d is None for d in self.dims):
-            self.known = [False] * len(fun.out_avals)
+            self.batched = [False] * len(fun.out_avals)
             return fun
 
         def call(*xs: Any) -> list[Any]:
@@ -202,17 +203,17 @@ class LaneAxes:
         return call
 
     def out_dims(self, outs: Sequence[Any]) -> list[Any]:
-        """Where the results' lane axes are, once the function or its rule has run."""
-        flags = self.known or [True] * len(outs)
+        """Return the axes of the results, after the function or its rule has run."""
+        flags = self.batched or [True] * len(outs)
         return [0 if f else None for f in flags]
 
 
 def lane_closure_error() -> errors.UnexpectedTracerError:
-    """The error for a rule that differs from lane to lane where its function does not."""
+    """Return the error for a rule that varies over lanes where its function does not."""
     return errors.UnexpectedTracerError(
         errors.message(
             "A custom rule closes over a mapped value on which its function does not depend.",
-            why="the rule is then another one in each lane.",
+            why="The rule would be a different one in each lane.",
             tries=["pass the value as an argument"],
         )
     )

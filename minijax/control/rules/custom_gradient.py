@@ -1,7 +1,7 @@
 """Custom rules without classes: `custom_gradient`, `closure_convert`, `linear_call`.
 
-Each turns a Python closure into a jaxpr and the values it captured, so that the closure
-can outlive the trace in which it was made.  Next: custom_solve.py.
+Each of them converts a Python closure to a jaxpr and its captured values, so that the
+closure can outlive the trace in which it was made.  Next: custom_solve.py.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from .custom_vjp import custom_vjp
 
 
 class Converted:
-    """A staged closure: called with what it captured first."""
+    """A staged closure, called with its captured values first."""
 
     __slots__ = ("in_tree", "jaxpr", "n_consts", "out_tree")
 
@@ -53,7 +53,7 @@ class Converted:
 
 
 def convert(fun: Callable[..., Any], *examples: Any) -> tuple[Converted, list[Any]]:
-    """A closure as (function of captured values and arguments, captured values)."""
+    """Return a closure as (function of captured values and arguments, captured values)."""
     leaves, in_tree = tree.flatten(examples)
     return convert_for(fun, in_tree, [core.aval_of(x) for x in leaves])
 
@@ -61,7 +61,7 @@ def convert(fun: Callable[..., Any], *examples: Any) -> tuple[Converted, list[An
 def convert_for(
     fun: Callable[..., Any], in_tree: Any, avals: Sequence[Any]
 ) -> tuple[Converted, list[Any]]:
-    """`convert` for arguments of which only the types are known."""
+    """Return `convert(fun, ...)` for arguments of these types."""
     body = body_staging.stage_body(fun, in_tree, avals, "closure")
     return Converted(body, in_tree), body.consts
 
@@ -73,7 +73,7 @@ def closure_convert(
     """Make the traced values that a function closes over explicit arguments.
 
     Args:
-      fun: the function; example_args: arguments of the types it will be called with.
+      fun: the function; example_args: arguments of the types of later calls.
 
     Returns:
       (converted, consts): `converted(*args, *consts)` equals `fun(*args)`; consts are the
@@ -104,19 +104,19 @@ def closure_convert(
                     where=function_text(fun),
                 )
             )
-        given = iter(args[n:])
-        values = [next(given) if h else c for c, h in zip(captured, hoist, strict=True)]
+        hoisted = iter(args[n:])
+        values = [next(hoisted) if h else c for c, h in zip(captured, hoist, strict=True)]
         return new(*values, *args[:n])
 
     return converted, consts
 
 
 def custom_gradient(fun: Callable[..., Any]) -> Callable[..., Any]:
-    """Define a function and its gradient in one.
+    """Define a function together with its gradient.
 
     Args:
-      fun: returns the pair (value, rule); `rule(ct)`, of a cotangent of the value,
-        gives the tuple of the arguments' cotangents (or one, of one argument).
+      fun: returns the pair (value, rule); `rule(ct)` takes a cotangent of the value, and
+        returns a tuple of the arguments' cotangents (or just one, for one argument).
 
     Returns:
       A function with `fun`'s arguments that returns the value.
@@ -142,12 +142,12 @@ def custom_gradient(fun: Callable[..., Any]) -> Callable[..., Any]:
         value, rule = _pair(fun, args)
         ct = tree.map(lambda x: instantiate(Zero(core.aval_of(x).to_tangent())), value)
         converted, captured = convert(rule, ct)
-        # Static in the tree, so that only the captured values are residuals.
+        # The rule is static in the tree, so that only captured values are residuals.
         return value, tree.Partial(converted, *captured)
 
     def bwd(rule: Any, ct: Any) -> Any:
-        found = rule(ct)
-        return tuple(found) if isinstance(found, (tuple, list)) else (found,)
+        cts = rule(ct)
+        return tuple(cts) if isinstance(cts, (tuple, list)) else (cts,)
 
     wrapped.defvjp(fwd, bwd)
     return wrapped
@@ -174,7 +174,7 @@ calls_with_rule(linear_call_p, Call("callee", opaque=True))
 def linear_call_jvp(
     primals: Any, tangents: Any, *, num_res: int, callee: ClosedJaxpr, **params: Any
 ) -> Any:
-    """Linear in the operands after the residuals; residuals must not vary."""
+    """Differentiate in the operands after the residuals; residuals must not vary."""
     out = linear_call_p.bind(*primals, num_res=num_res, callee=callee, **params)
     for t in tangents[:num_res]:
         if type(t) is not Zero:
@@ -197,10 +197,10 @@ def linear_call_transpose(
     res = args[:num_res]
     if any(type(x) is UndefinedPrimal for x in res):
         raise TypeError("linear_call: residual arguments are not linear.")
-    found = linear_call_p.bind(
+    cts_in = linear_call_p.bind(
         *res, *map(instantiate, cts), num_res=num_res, callee=transpose, transpose=callee
     )
-    return [*[None] * num_res, *found]
+    return [*[None] * num_res, *cts_in]
 
 
 linear_call_p.transpose = linear_call_transpose
@@ -223,10 +223,10 @@ def linear_call_batch(
     batched = [*(d is not None for d in dims[:num_res]), *[True] * n_lin]
     lanes, _ = batching.batch_jaxpr(callee, axis, batched, True)
     n_out = len(callee.out_avals)
-    turned, _ = batching.batch_jaxpr(
+    transposed, _ = batching.batch_jaxpr(
         transpose, axis, [*batched[:num_res], *[True] * n_out], True
     )
-    out = linear_call_p.bind(*ins, num_res=num_res, callee=lanes, transpose=turned)
+    out = linear_call_p.bind(*ins, num_res=num_res, callee=lanes, transpose=transposed)
     return out, [0] * len(out)
 
 
@@ -240,19 +240,19 @@ def linear_call(
     residual_args: Any,
     linear_args: Any,
 ) -> Any:
-    """Call a linear function that brings its own transpose.
+    """Call a linear function that has its own transpose.
 
     Args:
       fun: `fun(residual_args, linear_args)`, linear in the second.
       fun_transpose: `fun_transpose(residual_args, out)`, its transpose.
-      residual_args: a pytree of values that `fun` is not differentiated in.
+      residual_args: a pytree of values with respect to which `fun` has no derivative.
       linear_args: a pytree of arrays, in which it is linear.
 
     Returns:
-      The tree of arrays that `fun` returns.
+      The result of `fun`, a pytree of arrays.
 
     Raises:
-      TypeError: the transpose does not give what `fun` takes.
+      TypeError: the transpose does not return the types of `linear_args`.
 
     Example:
       >>> linear_call(lambda r, x: r * x, lambda r, ct: r * ct, 2., 3.)
@@ -265,25 +265,25 @@ def linear_call(
     callee, consts = run.stage(avals)
     out_avals = callee.out_avals
 
-    def turn(*xs: Any) -> list[Any]:
+    def run_transpose(*xs: Any) -> list[Any]:
         ct = run.result(xs[len(res) :])
-        found = fun_transpose(tree.unflatten(res_tree, xs[: len(res)]), ct)
-        leaves, got = tree.flatten(found)
+        result = fun_transpose(tree.unflatten(res_tree, xs[: len(res)]), ct)
+        leaves, got = tree.flatten(result)
         types = [core.aval_of(x) for x in check_values(leaves, function_text(fun))]
-        want = avals[len(res) :]
-        if got != lin_tree or not all(map(same_type, types, want)):
+        expected = avals[len(res) :]
+        if got != lin_tree or not all(map(same_type, types, expected)):
             raise TypeError(
                 errors.message(
-                    "linear_call: the transpose must give back what the function takes.",
-                    which=f"it gives {types_text(got, types)}, the linear arguments are"
-                    f" {types_text(lin_tree, want)}",
+                    "linear_call: the transpose must return what the function takes.",
+                    which=f"it returns {types_text(got, types)}, the linear arguments are"
+                    f" {types_text(lin_tree, expected)}",
                     where=function_text(fun_transpose),
                 )
             )
         return leaves
 
-    turned, t_consts = stage(
-        turn, [*avals[: len(res)], *out_avals], text=function_text(fun_transpose)
+    transposed, t_consts = stage(
+        run_transpose, [*avals[: len(res)], *out_avals], text=function_text(fun_transpose)
     )
     captured = [*consts, *t_consts]
     out = linear_call_p.bind(
@@ -292,13 +292,13 @@ def linear_call(
         *lin,
         num_res=len(captured) + len(res),
         callee=_take(callee, 0, len(consts), captured),
-        transpose=_take(turned, len(consts), len(captured), captured),
+        transpose=_take(transposed, len(consts), len(captured), captured),
     )
     return run.result(out)
 
 
 def _take(jaxpr: Jaxpr, start: int, stop: int, captured: Sequence[Any]) -> ClosedJaxpr:
-    """The jaxpr with all of `captured` as leading inputs, of which it reads some."""
+    """Return the jaxpr with all of `captured` as leading inputs, some of them unread."""
     lifted = lift_consts(jaxpr)
     before, after = captured[:start], captured[stop:]
     n = stop - start

@@ -1,8 +1,8 @@
 """`custom_jvp`: a function with its own forward-mode rule.
 
-`custom_jvp_call` carries the function and the rule as callables on flat values.  Under
-evaluation the function just runs; staged, it becomes a jaxpr; differentiated, the rule
-runs in its place.  Next: custom_vjp.py.
+`custom_jvp_call` holds the function and the rule as callables on flat values.  Evaluated,
+it runs the function; staged, it becomes an equation with a jaxpr; differentiated, it runs
+the rule instead.  Next: custom_vjp.py.
 """
 
 from __future__ import annotations
@@ -45,9 +45,9 @@ from .stop_gradient import stop_gradient
 
 
 class SymbolicZero:
-    """A tangent or cotangent known to be zero, as rules with symbolic_zeros see it.
+    """A tangent or cotangent known to be zero, as rules with symbolic_zeros receive it.
 
-    It has a `shape` and a `dtype`, those of the tangent.
+    It has the `shape` and `dtype` of the tangent.
 
     Example:
       >>> import minijax as mj
@@ -75,18 +75,18 @@ class SymbolicZero:
 
 
 def zero_from_primal(val: Any, symbolic_zeros: bool = False) -> Any:
-    """The zero tangents of a pytree of values; `SymbolicZero`s on demand.
+    """Return the zero tangents of a pytree of values, optionally as `SymbolicZero`s.
 
     Args:
       val: a pytree of arrays or numbers.
-      symbolic_zeros: give `SymbolicZero`s instead of arrays.
+      symbolic_zeros: return `SymbolicZero`s instead of arrays.
 
     Returns:
       The tree with zeros of the leaves' shapes and tangent dtypes (float0 for
       integers).
 
     Raises:
-      TypeError: a leaf is no array.
+      TypeError: a leaf is not an array.
 
     >>> zero_from_primal(3).dtype
     dtype([('float0', 'V')])
@@ -101,12 +101,12 @@ def _zero_array(aval: Any) -> Any:
 
 
 def from_symbolic(x: Any) -> Any:
-    """`Zero` for a `SymbolicZero`; other values themselves."""
+    """Return `Zero` for a `SymbolicZero`, and other values unchanged."""
     return Zero(x.aval) if isinstance(x, SymbolicZero) else x
 
 
 def as_zero(tangent: Any, primal: Any) -> Any:
-    """The tangent of a result; `Zero` if it is float0."""
+    """Return the tangent of a result; `Zero` if it is float0."""
     aval = core.aval_of(primal).to_tangent()
     return Zero(aval) if aval.dtype == dtypes.float0 else tangent
 
@@ -139,7 +139,7 @@ def _on_arrays(jvp: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _skip_leading(jvp: Callable[..., Any], n: int, name: str) -> Callable[..., Any]:
-    """The rule of a call whose first `n` operands are values it closed over."""
+    """Return the rule of a call whose first `n` operands are closed-over values."""
 
     @functools.wraps(jvp)
     def rule(primals: Sequence[Any], tangents: Sequence[Any]) -> Any:
@@ -150,7 +150,7 @@ def _skip_leading(jvp: Callable[..., Any], n: int, name: str) -> Callable[..., A
                         f"custom_jvp function {name} closes over a value that is being"
                         " differentiated.",
                         which=core.aval_of(t).str_short(True),
-                        why="its rule says nothing about that value.",
+                        why="Its rule does not cover that value.",
                         tries=["pass the value as an argument"],
                     )
                 )
@@ -175,27 +175,29 @@ custom_jvp_call_p.jvp = custom_jvp_jvp
 def custom_jvp_linearize(
     trace: Any, primals: Any, tangents: Any, *, jvp: Any, name: str, **_: Any
 ) -> Any:
-    """The rule, run on tangents that are recorded; mostly that splits it by itself.
+    """Run the rule on tangents that are recorded; in most cases that separates it.
 
-    Where it hands primals and tangents together to a jit or a loop, those are recorded as
-    a whole, with the primal results.  A rule is linear in its tangents, and so is its own
-    derivative in them: linearized at zero it comes apart.
+    If the rule passes primals and tangents together to a jit or a loop, this records the
+    entire call, primal results included.  A rule is linear in its tangents, so the
+    derivative with respect to them, at zero, is the rule itself: linearizing separates it.
     """
     with core.current(trace):
         outs, out_ts = custom_jvp_jvp(primals, tangents, jvp=jvp, name=name)
     if not any(isinstance(x, core.Tracer) and x._trace is trace for x in outs):
         return outs, out_ts
-    moving = [t for t in tangents if type(t) is not Zero]
+    nonzero_ts = [t for t in tangents if type(t) is not Zero]
 
     def rule(*ts: Any) -> list[Any]:
         it = iter(ts)
         outs, out_ts = jvp(primals, [t if type(t) is Zero else next(it) for t in tangents])
         return [*outs, *map(instantiate, out_ts)]
 
-    found, part = linearize_flat(rule, [instantiate(Zero(core.aval_of(t))) for t in moving])
+    results, linear_part = linearize_flat(
+        rule, [instantiate(Zero(core.aval_of(t))) for t in nonzero_ts]
+    )
     with core.current(trace):
-        out_ts = part(*moving)[len(outs) :]
-    return found[: len(outs)], out_ts
+        out_ts = linear_part(*nonzero_ts)[len(outs) :]
+    return results[: len(outs)], out_ts
 
 
 custom_jvp_call_p.linearize = custom_jvp_linearize
@@ -205,7 +207,7 @@ def custom_jvp_batch(
     axis: Any, args: Any, dims: Any, *, call_jaxpr: Any, jvp: Any, **params: Any
 ) -> Any:
     def run(primals: Sequence[Any], tangents: Sequence[Any]) -> Any:
-        """The results of the rule with tangents for lanes, and which have a lane axis."""
+        """Return the rule's results for lanes, their axes, and axes of value or tangent."""
         flags = [type(t) is not Zero for t in tangents]
         n = len(primals)
 
@@ -226,29 +228,32 @@ def custom_jvp_batch(
         return out, out_dims, [d if t is None else t for d, t in pairs]
 
     def varies(xs: Sequence[Any]) -> list[bool]:
-        found: list[bool] = []
+        varying: list[bool] = []
 
         def probe(*xs: Any) -> list[Any]:
             ts = [instantiate(Zero(core.aval_of(x).to_tangent())) for x in xs]
             out, _, dims = run(xs, ts)
-            found[:] = [d is not None for d in dims]
+            varying[:] = [d is not None for d in dims]
             return out
 
         stage(probe, [core.aval_of(x) for x in xs], text="custom_jvp")
-        return found
+        return varying
 
     lanes = LaneAxes(axis, dims, varies)
 
     @functools.wraps(jvp)
     def lane_jvp(primals: Sequence[Any], tangents: Sequence[Any]) -> Any:
-        out, out_dims, found = run(primals, tangents)
-        k = len(found)
-        there = lanes.flags(found)
-        out = lanes.align_lane_axes(out, out_dims, [*there, *there])
+        out, out_dims, joint_dims = run(primals, tangents)
+        k = len(joint_dims)
+        batched = lanes.flags(joint_dims)
+        out = lanes.align_lane_axes(out, out_dims, [*batched, *batched])
         return out[:k], [as_zero(t, x) for x, t in zip(out[:k], out[k:], strict=True)]
 
     out = custom_jvp_call_p.bind(
-        *lanes.fronted(args, dims), call_jaxpr=lanes.lift(call_jaxpr), jvp=lane_jvp, **params
+        *lanes.lanes_first(args, dims),
+        call_jaxpr=lanes.lift(call_jaxpr),
+        jvp=lane_jvp,
+        **params,
     )
     return out, lanes.out_dims(out)
 
@@ -263,9 +268,10 @@ custom_jvp_call_p.has_closures = True
 def custom_jvp_checked(
     enabled: checkify_transform.Enabled, args: Any, params: Any
 ) -> checkify_transform.Outcome:
-    """The function is checked, and so is what its rule does with primals.
+    """Check the function, and the part of its rule that depends only on primals.
 
-    What it does with tangents is not: they may have no value yet, as under `grad`.
+    The part that depends on tangents is not checked: they may have no value yet, as
+    under `grad`.
     """
     call, jvp = params["call_jaxpr"], params["jvp"]
     inner = checkify_transform.checked(enabled, call)
@@ -280,7 +286,7 @@ def custom_jvp_checked(
     layout = checkify_transform.rule_layout(inner, jvp, probe, call.in_avals)
     if layout is None:
         return None, custom_jvp_call_p.bind(*args, **params)
-    whole = checkify_transform.with_layout(call, inner, layout)
+    combined = checkify_transform.with_layout(call, inner, layout)
 
     @functools.wraps(jvp)
     def with_error(primals: Sequence[Any], tangents: Sequence[Any]) -> Any:
@@ -289,8 +295,8 @@ def custom_jvp_checked(
         none = [Zero(core.aval_of(x).to_tangent()) for x in head]
         return [*head, *outs], [*none, *out_ts]
 
-    new = {"call_jaxpr": whole.jaxpr, "jvp": with_error}
-    return whole.split(custom_jvp_call_p.bind(*args, **{**params, **new}))
+    new = {"call_jaxpr": combined.jaxpr, "jvp": with_error}
+    return combined.split(custom_jvp_call_p.bind(*args, **{**params, **new}))
 
 
 def _run_checked(
@@ -299,32 +305,32 @@ def _run_checked(
     primals: Sequence[Any],
     tangents: Sequence[Any],
 ) -> tuple[checkify_errors.Error | None, list[Any], list[Any]]:
-    """A rule's results, and the first error in what does not depend on tangents."""
-    given = [type(t) is not Zero for t in tangents]
+    """Return the first error in the part without tangents, and the rule's results."""
+    nonzero = [type(t) is not Zero for t in tangents]
     n, n_out = len(primals), 0
 
     def flat(*xs: Any) -> list[Any]:
         nonlocal n_out
-        ts = with_zeros(xs[n:], given, [core.aval_of(x) for x in primals])
+        ts = with_zeros(xs[n:], nonzero, [core.aval_of(x) for x in primals])
         outs, out_ts = jvp(xs[:n], ts)
         n_out = len(outs)
         return [*outs, *map(instantiate, out_ts)]
 
-    ins = [*primals, *pick(tangents, given)]
+    ins = [*primals, *pick(tangents, nonzero)]
     jaxpr, consts = stage(flat, [core.aval_of(x) for x in ins], text="checkify")
-    moving = depends_on(jaxpr, [i >= n for i in range(len(ins))])
-    still, rest = [], []
+    on_tangents = depends_on(jaxpr, [i >= n for i in range(len(ins))])
+    primal_eqns, rest = [], []
     for eqn in jaxpr.eqns:
-        if not any(type(a) is not Literal and a in moving for a in eqn.ins):
-            still.append(eqn)
+        if not any(type(a) is not Literal and a in on_tangents for a in eqn.ins):
+            primal_eqns.append(eqn)
         elif eqn.primitive is not checkify_errors.check_p:
             rest.append(eqn)
-    made = [v for e in still for v in e.outs if type(v) is not DropVar]
-    first = Jaxpr(jaxpr.constvars, jaxpr.invars[:n], made, still)
+    primal_vars = [v for e in primal_eqns for v in e.outs if type(v) is not DropVar]
+    first = Jaxpr(jaxpr.constvars, jaxpr.invars[:n], primal_vars, primal_eqns)
     error, values = checkify_transform.run_checked(enabled, first, consts, primals)
-    second = Jaxpr([*jaxpr.constvars, *made], jaxpr.invars, jaxpr.outvars, rest)
-    found = eval_jaxpr(second, [*consts, *values], *ins)
-    return error, found[:n_out], found[n_out:]
+    second = Jaxpr([*jaxpr.constvars, *primal_vars], jaxpr.invars, jaxpr.outvars, rest)
+    results = eval_jaxpr(second, [*consts, *values], *ins)
+    return error, results[:n_out], results[n_out:]
 
 
 custom_jvp_call_p.checked = custom_jvp_checked
@@ -335,14 +341,14 @@ custom_jvp_call_p.checked = custom_jvp_checked
 def bind_arguments(
     fun: Any, sig: Any, args: tuple[Any, ...], kwargs: Any, kind: str
 ) -> tuple[Any, ...]:
-    """Positional arguments, keywords and defaults filled in where the signature tells."""
+    """Return positional arguments, with keywords and defaults bound by the signature."""
     if not kwargs and (sig is None or _takes_just(sig, len(args))):
         return args
     try:
         if sig is None:
             raise TypeError("keyword arguments need a signature")
         bound = sig.bind(*args, **kwargs)
-        bound.apply_defaults()  # first: what comes after a gap counts as by keyword
+        bound.apply_defaults()  # first: `sig` binds arguments after a gap by keyword
         if by_name := [name for name in bound.kwargs if name in kwargs]:
             raise TypeError(
                 "The following keyword arguments could not be resolved to positions:"
@@ -355,43 +361,43 @@ def bind_arguments(
                 f" {name_of(fun)} could not be resolved to positional-only arguments."
                 f" Binding failed with the error:\n{e}",
                 where=function_text(fun),
-                why="a rule gets its function's arguments by position.",
+                why="A rule receives its function's arguments by position.",
             )
         ) from None
     return bound.args  # type: ignore[no-any-return]
 
 
 def _takes_just(sig: inspect.Signature, n: int) -> bool:
-    """Whether the parameters are `n` positional ones."""
+    """Whether the parameters are exactly `n` positional ones."""
     params = sig.parameters
     return len(params) == n and all(p.kind in POSITIONAL for p in params.values())
 
 
 def name_of(fun: Any) -> str:
-    """A function's name, for messages and jaxprs."""
+    """Return a function's name, for messages and jaxprs."""
     while isinstance(fun, functools.partial):
         fun = fun.func
     return own_name(fun) or "<unnamed function>"
 
 
 def nondiff_positions(fun: Any, nums: Any, names: Any) -> tuple[int, ...]:
-    """Positions of the arguments that a custom rule does not differentiate."""
+    """Return the positions of the arguments that a custom rule does not differentiate."""
     sig = signature_of(fun)
-    order = list(sig.parameters) if sig is not None else []
-    found = [int(n) for n in as_tuple(nums)]
+    parameters = list(sig.parameters) if sig is not None else []
+    positions = [int(n) for n in as_tuple(nums)]
     for name in as_tuple(names):
-        if name not in order:
+        if name not in parameters:
             raise ValueError(
-                f"nondiff_argnames: {name!r} is no argument of {function_text(fun)}."
+                f"nondiff_argnames: {name!r} is not an argument of {function_text(fun)}."
             )
-        found.append(order.index(name))
-    return tuple(sorted(found))
+        positions.append(parameters.index(name))
+    return tuple(sorted(positions))
 
 
 def split_arguments(
     fun: Any, args: tuple[Any, ...], nums: Sequence[int]
 ) -> tuple[list[Any], list[Any], tuple[int, ...]]:
-    """Non-differentiated and differentiated arguments, and where the latter stand."""
+    """Return fixed arguments, differentiated arguments, and positions of the latter."""
     n = len(args)
     for i in nums:
         if not -n <= i < n:
@@ -402,9 +408,9 @@ def split_arguments(
                     where=function_text(fun),
                 )
             )
-    places = {i % n for i in nums}
-    rest = tuple(i for i in range(n) if i not in places)
-    return [args[i] for i in sorted(places)], [args[i] for i in rest], rest
+    fixed_positions = {i % n for i in nums}
+    rest = tuple(i for i in range(n) if i not in fixed_positions)
+    return [args[i] for i in sorted(fixed_positions)], [args[i] for i in rest], rest
 
 
 class _Bare(str):
@@ -415,7 +421,7 @@ class _Bare(str):
 
 
 def types_text(treedef: Any, avals: Sequence[Any]) -> str:
-    """A pytree of types."""
+    """Return the text of a pytree of types."""
     return str(tree.unflatten(treedef, [_Bare(a.str_short(False)) for a in avals]))
 
 
@@ -426,9 +432,9 @@ RESIDUALS = (
 
 
 class Result:
-    """The tree and the types of a function's result, once the function has run.
+    """The tree and the types of a function's result, recorded when the function runs.
 
-    kind: "custom_jvp" or "custom_vjp", whose rule must give a result like it.
+    kind: "custom_jvp" or "custom_vjp", whose rule must return a result of this type.
     """
 
     __slots__ = ("avals", "fun", "kind", "treedef")
@@ -440,40 +446,40 @@ class Result:
         self.avals: list[Any] | None = None
 
     def flatten(self, out: Any) -> list[Any]:
-        """The leaves of the function's own result."""
+        """Return the leaves of the function's own result, and record its type."""
         outs, self.treedef = tree.flatten(out)
         check_values(outs, f"the result of {function_text(self.fun)}")
         self.avals = [core.aval_of(x) for x in outs]
         return outs
 
     def flatten_like(self, rule: Any, out: Any) -> list[Any]:
-        """The leaves of the result that a rule gives: of the function's type."""
+        """Return the leaves of a rule's result, which must have the recorded type."""
         outs, treedef = tree.flatten(out)
         check_values(outs, f"the result of {function_text(rule)}")
-        known, self.treedef = self.treedef, treedef
-        if known is None:
+        own_tree, self.treedef = self.treedef, treedef
+        if own_tree is None:
             return outs
-        if treedef != known:
+        if treedef != own_tree:
             raise self.error(
                 rule,
                 "the same container/pytree structure",
                 "container/pytree structure",
                 str(treedef),
-                str(known),
+                str(own_tree),
             )
         avals = [core.aval_of(x) for x in outs]
-        want = self.avals
-        if want is not None and not all(map(same_type, avals, want)):
+        expected = self.avals
+        if expected is not None and not all(map(same_type, avals, expected)):
             raise self.error(
                 rule,
                 "leaves of the same shape/dtype",
                 "shapes/dtypes of",
                 types_text(treedef, avals),
-                types_text(treedef, want),
+                types_text(treedef, expected),
             )
         return outs
 
-    def error(self, rule: Any, same: str, has: str, got: str, want: str) -> TypeError:
+    def error(self, rule: Any, same: str, has: str, got: str, expected: str) -> TypeError:
         name, rule_name = name_of(self.fun), name_of(rule)
         forward = self.kind == "custom_jvp"
         return TypeError(
@@ -485,7 +491,7 @@ class Result:
                 f"{'' if forward else RESIDUALS}, but instead the"
                 f" {'JVP' if forward else 'fwd'} rule output's first element had {has}:\n"
                 f"    {got}\nwhile the {self.kind}-decorated function {name} had output"
-                f" {has}:\n    {want}",
+                f" {has}:\n    {expected}",
                 where=function_text(rule),
             )
         )
@@ -496,8 +502,8 @@ class custom_jvp(CustomRuleFunction):
 
     Args:
       fun: the function.
-      nondiff_argnums, nondiff_argnames: arguments that are passed to the rule as they
-        are, before primals and tangents (functions, flags).
+      nondiff_argnums, nondiff_argnames: arguments that are passed to the rule unchanged,
+        before primals and tangents (functions, flags).
 
     Example:
       >>> import minijax as mj
@@ -530,7 +536,7 @@ class custom_jvp(CustomRuleFunction):
     def defjvp(self, jvp: Callable[..., Any], symbolic_zeros: bool = False) -> Any:
         """Set the rule: `jvp(*nondiff, primals, tangents) -> (out, out_tangent)`.
 
-        With `symbolic_zeros` tangents known to be zero arrive as `SymbolicZero`.
+        With `symbolic_zeros`, tangents known to be zero are passed as `SymbolicZero`.
         """
         self.jvp = jvp
         self.symbolic_zeros = symbolic_zeros
@@ -539,7 +545,7 @@ class custom_jvp(CustomRuleFunction):
     def defjvps(self, *jvps: Callable[..., Any] | None) -> None:
         """Set the rule from one function per argument: `jvp_i(tangent, out, *primals)`.
 
-        None stands for an argument on which the function does not depend.
+        None: the function does not depend on this argument.
         """
         if self.nondiff:
             raise TypeError("Can't use ``defjvps`` with ``nondiff_argnums``.")
@@ -571,19 +577,19 @@ class custom_jvp(CustomRuleFunction):
                 f"No JVP defined for custom_jvp function {name_of(self.fun)} using defjvp."
             )
         args = bind_arguments(self.fun, self.signature, args, kwargs, "custom_jvp")
-        fixed, moving, places = split_arguments(self.fun, args, self.nondiff)
-        leaves, in_tree = tree.flatten(tuple(moving))
+        fixed, dynamic, positions = split_arguments(self.fun, args, self.nondiff)
+        leaves, in_tree = tree.flatten(tuple(dynamic))
         check_values(leaves, f"the arguments of {function_text(self.fun)}")
         if fixed:
-            fixed = [tree.map(_hold, x) for x in fixed]
+            fixed = [tree.map(_without_gradient, x) for x in fixed]
         result = Result("custom_jvp", self.fun)
-        rest = [i for i in range(len(args)) if i not in places]
+        rest = [i for i in range(len(args)) if i not in positions]
 
         def call(*xs: Any) -> list[Any]:
             full = list(args)
             for i, x in zip(rest, fixed, strict=True):
                 full[i] = x
-            for i, x in zip(places, tree.unflatten(in_tree, xs), strict=True):
+            for i, x in zip(positions, tree.unflatten(in_tree, xs), strict=True):
                 full[i] = x
             return result.flatten(self.fun(*full))
 
@@ -600,8 +606,8 @@ class custom_jvp(CustomRuleFunction):
         return tree.unflatten(result.treedef, outs)
 
 
-def _hold(x: Any) -> Any:
-    """What is not differentiated, as a rule sees it."""
+def _without_gradient(x: Any) -> Any:
+    """Return an argument that is not differentiated, as a rule receives it."""
     return stop_gradient(x) if isinstance(x, Tracer) else x
 
 
@@ -613,7 +619,7 @@ def _run_jvp(
     primals: Sequence[Any],
     tangents: Sequence[Any],
 ) -> tuple[list[Any], list[Any]]:
-    """Call the user's rule and check what it gives back."""
+    """Call the user's rule and check its result."""
     assert custom.jvp is not None
     if custom.symbolic_zeros:
         ts = [SymbolicZero(t.aval) if type(t) is Zero else t for t in tangents]
@@ -635,21 +641,21 @@ def _run_jvp(
             " outputs with equal container (pytree) structures, but got"
             f" {result.treedef} and {t_tree} respectively."
         )
-    found = []
+    checked_ts = []
     for x, t in zip(outs, map(from_symbolic, out_ts), strict=True):
         primal = core.aval_of(x)
-        want = primal.to_tangent()
+        expected = primal.to_tangent()
         got = t.aval if type(t) is Zero else core.aval_of(t)
-        fits = (got.shape, got.dtype) == (want.shape, want.dtype)
+        fits = (got.shape, got.dtype) == (expected.shape, expected.dtype)
         if not fits or type(got) is AbstractRef:
             raise TypeError(
                 errors.message(
                     "Custom JVP rule must produce primal and tangent outputs with"
                     " corresponding shapes and dtypes. Expected"
-                    f" {want.str_short(False)} (tangent type of"
+                    f" {expected.str_short(False)} (tangent type of"
                     f" {primal.str_short(False)}) but got {got.str_short(False)}.",
                     where=f"the rule {rule} of {name}",
                 )
             )
-        found.append(as_zero(t, x))
-    return outs, found
+        checked_ts.append(as_zero(t, x))
+    return outs, checked_ts

@@ -119,16 +119,16 @@ def solve_transpose(
     if any(type(ct) is not Zero for ct in cts[n:]):
         raise TypeError("custom_linear_solve: auxiliary results have no derivative.")
     # Exchange A and its transpose.
-    turned = Solvers(jaxprs.vecmat, jaxprs.matvec, jaxprs.transpose_solve, jaxprs.solve)
+    transposed = Solvers(jaxprs.vecmat, jaxprs.matvec, jaxprs.transpose_solve, jaxprs.solve)
     groups = [consts[1], consts[0], consts[3], consts[2]]
-    found = linear_solve_p.bind(
+    results = linear_solve_p.bind(
         *(c for g in groups for c in g),
         *map(instantiate, cts[:n]),
         const_lengths=Solvers._make(map(len, groups)),
-        jaxprs=turned,
-        n_aux=0 if len(turned.solve.out_avals) == n else n_aux,
+        jaxprs=transposed,
+        n_aux=0 if len(transposed.solve.out_avals) == n else n_aux,
     )
-    return [*[None] * (len(args) - n), *found[:n]]
+    return [*[None] * (len(args) - n), *results[:n]]
 
 
 linear_solve_p.transpose = solve_transpose
@@ -196,11 +196,11 @@ def custom_linear_solve(
       matvec: the linear function :math:`x \mapsto A x`.
       b: the right-hand side, a pytree.
       solve: `solve(matvec, b)` returns x (with `has_aux`: (x, aux)).
-      transpose_solve: `transpose_solve(vecmat, b)` solves :math:`A^T x = b`; needed for
+      transpose_solve: `transpose_solve(vecmat, b)` solves :math:`A^T x = b`; required for
         reverse mode.
-      symmetric: A equals its transpose: `solve` serves both, if there is no
+      symmetric: A equals its transpose; then `solve` also replaces a missing
         `transpose_solve`.
-      has_aux: `solve` returns data besides.
+      has_aux: `solve` also returns auxiliary data.
 
     Returns:
       x, a pytree like `b`; with `has_aux`: (x, aux).
@@ -221,10 +221,10 @@ def custom_linear_solve(
         got = solution_tree(name, user, body, has_aux)
         check_tree(f"{name}()", user, got, "b", b_tree)
         shapes = [a.shape for a in body.out_avals[: len(leaves)]]
-        if shapes != (want := [a.shape for a in avals]):
+        if shapes != (expected := [a.shape for a in avals]):
             raise ValueError(
                 errors.message(
-                    f"{name}() output shapes must match b, got {shapes} and {want}",
+                    f"{name}() output shapes must match b, got {shapes} and {expected}",
                     where=function_text(user),
                 )
             )
@@ -232,19 +232,19 @@ def custom_linear_solve(
 
     mv = staged("matvec", matvec, matvec)
     forward = staged("solve", lambda v: solve(matvec, v), solve, has_aux)
-    vec = turned = None
+    vec = transposed = None
     if transpose_solve is not None:
         vecmat = matvec if symmetric else _transposed(mv, b_tree, avals)
         vec = mv if symmetric else staged("vecmat", vecmat, matvec)
-        turned = staged(
+        transposed = staged(
             "transpose_solve", lambda v: transpose_solve(vecmat, v), transpose_solve, has_aux
         )
     elif symmetric:
-        vec, turned = mv, forward
-    parts = [mv, vec, forward, turned]
-    closed: list[Any] = [x.closed() if x is not None else None for x in parts]
+        vec, transposed = mv, forward
+    bodies = [mv, vec, forward, transposed]
+    closed: list[Any] = [x.closed() if x is not None else None for x in bodies]
     jaxprs = Solvers(*closed)
-    groups = [x.consts if x is not None else [] for x in parts]
+    groups = [x.consts if x is not None else [] for x in bodies]
     n_aux = len(forward.out_avals) - len(leaves)
     out = linear_solve_p.bind(
         *(c for g in groups for c in g),
@@ -257,7 +257,7 @@ def custom_linear_solve(
 
 
 def solution_tree(name: str, fun: Any, body: Any, has_aux: bool) -> Any:
-    """The tree of what a solver returns, without auxiliary data."""
+    """Return the tree of a solver's result, without auxiliary data."""
     if not has_aux:
         return body.out_tree
     children = body.out_tree.children()
@@ -274,12 +274,12 @@ def solution_tree(name: str, fun: Any, body: Any, has_aux: bool) -> Any:
     return children[0]
 
 
-def check_tree(what: str, fun: Any, got: Any, name: str, want: Any) -> None:
-    """TypeError unless a function's result has the tree of the value called `name`."""
-    if got != want:
+def check_tree(what: str, fun: Any, got: Any, name: str, expected: Any) -> None:
+    """Raise TypeError unless a function's result has the tree of the value `name`."""
+    if got != expected:
         raise TypeError(
             errors.message(
-                f"{what} output pytree structure must match {name}, got {got} and {want}.",
+                f"{what} output pytree structure must match {name}, got {got} and {expected}.",
                 where=function_text(fun),
             )
         )
@@ -289,10 +289,10 @@ def _transposed(
     mv: body_staging.Body, in_tree: Any, avals: Sequence[Any]
 ) -> Callable[[Any], Any]:
     def vecmat(v: Any) -> Any:
-        found = backward_pass(
+        results = backward_pass(
             mv.jaxpr, mv.consts, [UndefinedPrimal(a) for a in avals], tree.leaves(v)
         )
-        return tree.unflatten(in_tree, map(instantiate, found))
+        return tree.unflatten(in_tree, map(instantiate, results))
 
     return vecmat
 
@@ -308,19 +308,19 @@ def custom_root(
     r"""Find a root :math:`f(x) = 0` by any method, differentiated implicitly.
 
     Args:
-      f: a function whose result has its argument's type; what it closes over is
-        differentiated.
-      initial_guess: where to start, a pytree.
+      f: a function whose result has the type of its argument; derivatives are with
+        respect to the values that it closes over.
+      initial_guess: the start, a pytree.
       solve: `solve(f, initial_guess)` returns a root (with `has_aux`: (root, aux)).
-      tangent_solve: `tangent_solve(g, y)` solves the linear :math:`g(x) = y`.
-      has_aux: whether `solve` returns data besides, which is not differentiated.
+      tangent_solve: `tangent_solve(g, y)` solves the linear equation :math:`g(x) = y`.
+      has_aux: whether `solve` also returns data, which is not differentiated.
 
     Returns:
       The root, a pytree like `initial_guess`; with `has_aux`: (root, aux).
 
     Raises:
       TypeError: a function changes the tree.
-      ValueError: `solve` returns no pair though `has_aux` is set.
+      ValueError: `solve` does not return a pair although `has_aux` is set.
 
     Example:
       >>> custom_root(lambda x: x - 2., 0., lambda f, x: x - f(x), lambda g, y: y / g(1.))
@@ -340,12 +340,12 @@ def custom_root(
         return tangent_solve(g, y)
 
     # All three may close over values that are being differentiated: they are staged, so
-    # that the rule gets what they captured as arguments.
+    # that the rule receives the captured values as arguments.
     at, f_consts = convert(f, initial_guess)
     check_tree("f()", f, at.out_tree, "initial_guess", x_tree)
     find, s_consts = convert(lambda guess: solve(f, guess), initial_guess)
-    found_tree = solution_tree("solve", solve, find, has_aux)
-    check_tree("solve()", solve, found_tree, "initial_guess", x_tree)
+    root_tree = solution_tree("solve", solve, find, has_aux)
+    check_tree("solve()", solve, root_tree, "initial_guess", x_tree)
     solved = find.jaxpr.out_avals[: x_tree.num_leaves]
     along, t_consts = convert_for(
         linearized_solve,
@@ -355,12 +355,12 @@ def custom_root(
     check_tree("tangent_solve()", tangent_solve, along.out_tree, "x", x_tree)
 
     captured = {id(c): c for c in (*f_consts, *s_consts, *t_consts)}
-    order = {key: i for i, key in enumerate(captured)}
-    # The rule outlives the trace: it knows places among the captured values, not these.
-    of_f, of_s, of_t = ([order[id(c)] for c in cs] for cs in (f_consts, s_consts, t_consts))
+    index_of = {key: i for i, key in enumerate(captured)}
+    # The rule outlives the trace, so it holds indices of captured values, not the values.
+    of_f, of_s, of_t = ([index_of[id(c)] for c in cs] for cs in (f_consts, s_consts, t_consts))
 
-    def pick(places: Sequence[int], values: Sequence[Any]) -> list[Any]:
-        return [values[i] for i in places]
+    def pick(indices: Sequence[int], values: Sequence[Any]) -> list[Any]:
+        return [values[i] for i in indices]
 
     @custom_jvp
     def root(values: Any, guess: Any) -> Any:

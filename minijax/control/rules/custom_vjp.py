@@ -1,7 +1,7 @@
 """`custom_vjp`: a function with its own reverse-mode rule.
 
-What users call: their functions of trees become the flat callables that the primitive
-of custom_vjp_call.py takes, and what rules return is checked.  Next: ../calls/remat.py.
+The user's functions of pytrees become the flat callables that the primitive of
+custom_vjp_call.py takes, and the results of rules are checked.  Next: ../calls/remat.py.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from .remat_opt import run_forward
 
 
 class CustomVJPPrimal:
-    """What `fwd` gets for an argument with symbolic_zeros.
+    """An argument as `fwd` receives it with symbolic_zeros.
 
     Args:
       value: the argument.
@@ -54,11 +54,11 @@ class CustomVJPPrimal:
         self.perturbed = perturbed
 
 
-_map = tree.map  # where an argument has the name of the module
+_map = tree.map  # for functions with a parameter named `tree`
 
 
 def custom_vjp_primal_tree_values(tree: Any) -> Any:
-    """The values of a tree of `CustomVJPPrimal`s, as `fwd` gets it with symbolic_zeros.
+    """Return the values of a tree of `CustomVJPPrimal`s, `fwd`'s argument.
 
     Args:
       tree: a pytree of `CustomVJPPrimal`s.
@@ -126,15 +126,15 @@ class custom_vjp(CustomRuleFunction):
         """Set the rule.
 
         Args:
-          fwd: called as the function; returns (out, residuals), a pytree.
+          fwd: called like the function; returns (out, residuals), a pytree.
           bwd: `bwd(*nondiff, residuals, ct)` returns a tuple with one cotangent for each
-            differentiated argument; None stands for zero.
+            differentiated argument; None means zero.
           symbolic_zeros: `fwd` gets `CustomVJPPrimal`s, `bwd` may get `SymbolicZero`s.
-          optimize_remat: where no residual is read, as in the forward pass of
-            `checkpoint`, run the function itself in place of `fwd`.
+          optimize_remat: if no residual is used, as in the forward pass of
+            `checkpoint`, run the function itself instead of `fwd`.
 
         Raises:
-          NotImplementedError: both symbolic_zeros and optimize_remat.
+          NotImplementedError: symbolic_zeros and optimize_remat are both True.
         """
         if symbolic_zeros and optimize_remat:
             raise NotImplementedError(
@@ -158,7 +158,7 @@ class custom_vjp(CustomRuleFunction):
         if self.fwd is None or self.bwd is None:
             raise AttributeError(f"No VJP defined for custom_vjp function {name} using defvjp.")
         args = bind_arguments(self.fun, self.signature, args, kwargs, "custom_vjp")
-        fixed, moving, places = split_arguments(self.fun, args, self.nondiff)
+        fixed, dynamic, positions = split_arguments(self.fun, args, self.nondiff)
         for x in fixed:
             if isinstance(x, Tracer):
                 raise errors.UnexpectedTracerError(
@@ -166,14 +166,14 @@ class custom_vjp(CustomRuleFunction):
                         "Found a JAX Tracer object passed as an argument to a custom_vjp"
                         " function in a position indicated by nondiff_argnums as"
                         f" non-differentiable, in {name}.",
-                        why="such arguments take no part in tracing.",
+                        why="Such arguments are not traced.",
                         tries=["drop it from nondiff_argnums and return None for it in bwd"],
                     )
                 )
-        leaves, in_tree = tree.flatten(tuple(moving))
+        leaves, in_tree = tree.flatten(tuple(dynamic))
         check_values(leaves, f"the arguments of {function_text(self.fun)}")
-        rule_refs.check_passed_once(leaves, self.fun, in_tree, places)
-        rules = Rules(self, args, fixed, places, in_tree)
+        rule_refs.check_passed_once(leaves, self.fun, in_tree, positions)
+        rules = Rules(self, args, fixed, positions, in_tree)
         fwd = named(rules.remat_fwd if self.optimize_remat else rules.fwd, self.fwd)
         fwd.call_key = (self, tuple(map(id, fixed)), in_tree)
         outs = custom_vjp_call_p.bind(
@@ -188,7 +188,7 @@ class custom_vjp(CustomRuleFunction):
 
 
 def named(rule: Callable[..., Any], like: Any) -> Any:
-    """A rule that prints under its user's name."""
+    """Return a rule that is printed under its user's name."""
     out = functools.partial(rule)
     out.__name__ = own_name(like) or "rule"  # type: ignore[attr-defined]
     out.written = like  # type: ignore[attr-defined]
@@ -203,14 +203,14 @@ class Rules:
         custom: custom_vjp,
         args: tuple[Any, ...],
         fixed: Sequence[Any],
-        places: Sequence[int],
+        positions: Sequence[int],
         in_tree: Any,
     ) -> None:
         self.custom = custom
-        # A program keeps the rules: they must not hold the values that it was traced with.
-        self.args = [None if i in places else x for i, x in enumerate(args)]
+        # Programs hold the rules, so rules must not hold the values of one trace.
+        self.args = [None if i in positions else x for i, x in enumerate(args)]
         self.fixed = fixed
-        self.places = places
+        self.positions = positions
         self.in_tree = in_tree
         self.in_avals: list[Any] = []
         self.result = Result("custom_vjp", custom.fun)
@@ -218,7 +218,7 @@ class Rules:
 
     def full(self, leaves: Sequence[Any]) -> list[Any]:
         full = list(self.args)
-        for i, x in zip(self.places, tree.unflatten(self.in_tree, leaves), strict=True):
+        for i, x in zip(self.positions, tree.unflatten(self.in_tree, leaves), strict=True):
             full[i] = x
         return full
 
@@ -231,10 +231,10 @@ class Rules:
         custom = self.custom
         assert custom.fwd is not None
         self.in_avals = [core.aval_of(x) for x in leaves]
-        given: Sequence[Any] = leaves
+        fun_args: Sequence[Any] = leaves
         if custom.symbolic_zeros:
-            given = [CustomVJPPrimal(x, f) for x, f in zip(leaves, flags, strict=True)]
-        pair = custom.fwd(*self.full(given))
+            fun_args = [CustomVJPPrimal(x, f) for x, f in zip(leaves, flags, strict=True)]
+        pair = custom.fwd(*self.full(fun_args))
         if not isinstance(pair, (tuple, list)) or len(pair) != 2:
             rule, name = name_of(custom.fwd), name_of(custom.fun)
             raise TypeError(
@@ -264,22 +264,25 @@ class Rules:
         else:
             cts = [instantiate(ct) for ct in cts]
         cts = as_arrays(cts)
-        place, STATE.source = STATE.source, None  # the rule has lines of its own
+        saved_source, STATE.source = (
+            STATE.source,
+            None,
+        )  # equations of the rule get its own lines
         try:
-            found = custom.bwd(
+            result = custom.bwd(
                 *self.fixed,
                 tree.unflatten(self.res_tree, res),
                 tree.unflatten(self.result.treedef, cts),
             )
         finally:
-            STATE.source = place
-        if isinstance(found, list):
-            found = tuple(found)
+            STATE.source = saved_source
+        if isinstance(result, list):
+            result = tuple(result)
         in_types = tree.unflatten(self.in_tree, self.in_avals)
         try:
-            if not isinstance(found, tuple):
+            if not isinstance(result, tuple):
                 raise ValueError
-            flat = tree.broadcast_prefix(found, in_types, is_leaf=_no_cotangent)
+            flat = tree.broadcast_prefix(result, in_types, is_leaf=_no_cotangent)
         except ValueError:
             raise TypeError(
                 errors.message(
@@ -287,7 +290,7 @@ class Rules:
                     " (pytree) structure as the args tuple of the primal function, and in"
                     " particular must produce a tuple of length equal to the number of"
                     " arguments to the primal function, but got bwd output structure"
-                    f" {tree.structure(found)} for primal input structure {self.in_tree}.",
+                    f" {tree.structure(result)} for primal input structure {self.in_tree}.",
                     where=function_text(custom.bwd),
                 )
             ) from None
@@ -295,29 +298,29 @@ class Rules:
         return [self.check(*triple) for triple in zip(flat, self.in_avals, paths, strict=True)]
 
     def check(self, ct: Any, aval: Any, path: Any) -> Any:
-        """A cotangent of the argument's type; None if it has none.
+        """Return a cotangent of the argument's type; None if the argument has none.
 
-        The rule's own None is an array of zeros: the rules before this one are to run,
-        and may hand on more than what they are linear in.
+        A rule's None becomes an array of zeros: earlier rules must run even so, as they
+        may return more than cotangents that are linear in theirs.
         """
-        want = aval.to_tangent()
-        if want.dtype == dtypes.float0:
+        expected = aval.to_tangent()
+        if expected.dtype == dtypes.float0:
             return None
         if _no_cotangent(ct) or type(ct) is Zero:
-            return instantiate(Zero(want))
+            return instantiate(Zero(expected))
         check_values([ct], f"the result of {function_text(self.custom.bwd)}")
         got = core.aval_of(ct)
-        narrows = dtypes.is_complex(got.dtype) and not dtypes.is_complex(want.dtype)
+        narrows = dtypes.is_complex(got.dtype) and not dtypes.is_complex(expected.dtype)
         changes = rule_refs.is_reference(ct)
-        if got.shape == want.shape and got.dtype == dtypes.float0:
+        if got.shape == expected.shape and got.dtype == dtypes.float0:
             return None
-        if got.shape == want.shape and got.dtype != want.dtype and not narrows:
-            # As wide as the rule happens to compute: the argument's dtype counts.
-            return convert_element_type(ct, want.dtype)
-        wrong = got.shape != want.shape or got.dtype != want.dtype
-        if got.manual_axis_kinds != want.manual_axis_kinds:
-            wrong = wrong or bool(to_vary(want, got))
-            ct = ct if wrong else core_ops.reshard_to_aval(ct, want)
+        if got.shape == expected.shape and got.dtype != expected.dtype and not narrows:
+            # Rules compute in some precision; the result is converted to the argument's.
+            return convert_element_type(ct, expected.dtype)
+        wrong = got.shape != expected.shape or got.dtype != expected.dtype
+        if got.manual_axis_kinds != expected.manual_axis_kinds:
+            wrong = wrong or bool(to_vary(expected, got))
+            ct = ct if wrong else core_ops.reshard_to_aval(ct, expected)
         if changes or (wrong and not config.UNCHECKED_BWD.value):
             raise ValueError(
                 errors.message(

@@ -1,7 +1,7 @@
 """The primitives of `custom_vjp`: a call that has its own reverse-mode rule.
 
-`custom_vjp_call` carries the function, `fwd` and `bwd` as callables on flat values.
-Differentiated, `fwd` runs in the function's place; the tangents become one
+`custom_vjp_call` holds the function, `fwd` and `bwd` as callables on flat values.
+Differentiated, it runs `fwd` instead of the function; the tangents become one
 `custom_lin` equation, which can only be transposed: by `bwd`.  Next: custom_vjp.py.
 """
 
@@ -48,8 +48,8 @@ def custom_vjp_stage(trace: StageTrace, args: Sequence[Any], params: Any) -> Any
     closed, hoisted = stage_call(trace, params["call_jaxpr"], args, params["name"])
     new = {**params, "call_jaxpr": closed}
     if hoisted:
-        # The function closes over tracers of this trace, so may its rules: trace them
-        # now, while those are alive.
+        # The function closes over tracers of this trace, so its rules may as well: trace
+        # them now, while those tracers are alive.
         rules = _close_rules(trace, params, args)
         n = len(hoisted)
         hoisted = [*hoisted, *rules.captured]
@@ -71,10 +71,10 @@ def _on_arrays(fwd: Any) -> Any:
 
 
 class ClosedRules:
-    """Both rules of a call as jaxprs; `captured` are the tracers that they close over."""
+    """Both rules of a call as jaxprs, with the tracers `captured` that they close over."""
 
     __slots__ = (
-        "again",
+        "calls_itself",
         "bwd_at",
         "bwd_jaxpr",
         "captured",
@@ -88,7 +88,7 @@ class ClosedRules:
     def __init__(self, key: Any) -> None:
         self.key = key
         self.captured: list[Any] = []
-        self.again = False  # whether a rule calls the function itself
+        self.calls_itself = False  # whether a rule calls the function itself
 
     def trace(self, parent: StageTrace, fwd: Any, bwd: Any, avals: Any) -> None:
         def run_fwd(*xs: Any) -> list[Any]:
@@ -98,7 +98,7 @@ class ClosedRules:
 
         with core.current(parent):
             self.fwd_jaxpr, consts = stage(run_fwd, avals, text="custom_vjp fwd")
-        self.fwd_at = self.places(consts)
+        self.fwd_at = self.indices_of(consts)
         outs = self.fwd_jaxpr.out_avals
         ct_avals, res_avals = outs[: self.n_out], outs[self.n_out :]
         n = len(res_avals)
@@ -114,15 +114,15 @@ class ClosedRules:
                 [*res_avals, *(a.to_tangent() for a in ct_avals)],
                 text="custom_vjp bwd",
             )
-        self.bwd_at = self.places(consts)
+        self.bwd_at = self.indices_of(consts)
 
-    def places(self, consts: Sequence[Any]) -> list[int]:
-        """Where the values are among `captured`, which takes in new ones."""
-        known = {id(x): i for i, x in enumerate(self.captured)}
+    def indices_of(self, consts: Sequence[Any]) -> list[int]:
+        """Return the indices of values in `captured`, to which new values are appended."""
+        indices = {id(x): i for i, x in enumerate(self.captured)}
         for x in consts:
-            if known.setdefault(id(x), len(self.captured)) == len(self.captured):
+            if indices.setdefault(id(x), len(self.captured)) == len(self.captured):
                 self.captured.append(x)
-        return [known[id(x)] for x in consts]
+        return [indices[id(x)] for x in consts]
 
     def fwd(self, flags: Sequence[bool], *xs: Any) -> Any:
         m, n = len(self.captured), self.n_out
@@ -132,12 +132,12 @@ class ClosedRules:
     def bwd(self, res: Sequence[Any], cts: Sequence[Any]) -> Any:
         m = len(self.bwd_at)
         closed = ClosedJaxpr(self.bwd_jaxpr, res[:m])
-        found = iter(closed(*res[m:], *map(instantiate, cts)))
-        return [next(found) if p else None for p in self.present]
+        results = iter(closed(*res[m:], *map(instantiate, cts)))
+        return [next(results) if p else None for p in self.present]
 
 
 class _Pending(threading.local):
-    """The rules that are being traced: `fwd` often calls the function again."""
+    """The rules being traced in this thread: `fwd` often calls the function itself."""
 
     def __init__(self) -> None:
         self.rules: list[ClosedRules] = []
@@ -150,21 +150,21 @@ def _close_rules(trace: StageTrace, params: Any, args: Sequence[Any]) -> ClosedR
     avals = [core.aval_of(x) for x in args]
     fwd, bwd = params["fwd"], params["back"]
     key = (getattr(fwd, "call_key", id(fwd)), tuple(avals))
-    for known in _pending.rules:
-        if known.key == key:
-            known.again = True
-            return known
+    for pending in _pending.rules:
+        if pending.key == key:
+            pending.calls_itself = True
+            return pending
     rules = ClosedRules(key)
     try:
         _pending.rules.append(rules)
         rules.trace(trace, fwd, bwd, avals)
-        found = -1
-        while rules.again and found < len(rules.captured):
-            # Now that it is known what they capture, the calls inside can pass it on.
-            found = len(rules.captured)
+        num_captured = -1
+        while rules.calls_itself and num_captured < len(rules.captured):
+            # Now the captured values are known, so that the calls inside can pass them.
+            num_captured = len(rules.captured)
             rules.trace(trace, fwd, bwd, avals)
     finally:
-        if rules in _pending.rules:  # not if an interrupt came before it was
+        if rules in _pending.rules:  # false if an interrupt came before the append
             _pending.rules.remove(rules)
     return rules
 
@@ -178,7 +178,7 @@ def _skip(fwd: Any, n: int, n_closed: int, params: Any) -> Any:
                     "Detected differentiation of a custom_vjp function with respect to a"
                     " closed-over value.",
                     which=params["name"],
-                    why="its rule says nothing about that value.",
+                    why="Its rule does not cover that value.",
                     tries=["pass the value as an argument, and return its cotangent"],
                 )
             )
@@ -214,7 +214,7 @@ def custom_vjp_jvp(
     except errors.UnexpectedTracerError as e:
         raise leaked_into_rule(e, name) from None
     out_avals = tuple(core.aval_of(x).to_tangent() for x in outs)
-    if not any(flags):  # integers alone: nothing to transpose
+    if not any(flags):  # only integers: there is nothing to transpose
         return outs, [Zero(a) for a in out_avals]
     out_ts = custom_lin_p.bind(
         *residuals,
@@ -235,7 +235,7 @@ def custom_vjp_jvp(
 custom_vjp_call_p.jvp = custom_vjp_jvp
 
 
-# Python's numbers among residuals stay what they are, for `if` in the rule.
+# Python numbers among residuals stay Python numbers, for `if` in the rule.
 PYTHON_NUMBERS = (bool, int, float, complex)
 
 
@@ -245,7 +245,7 @@ def custom_vjp_batch(
     res_dims: list[Any] = []
 
     def run(flags: Sequence[bool], xs: Sequence[Any]) -> Any:
-        """Residuals and results of `fwd` for lanes, where their axes are, how many."""
+        """Return residuals and results of `fwd` for lanes, their axes, and the count."""
         n = 0
 
         def one(*vals: Any) -> list[Any]:
@@ -264,21 +264,21 @@ def custom_vjp_batch(
     @functools.wraps(fwd)
     def lane_fwd(flags: Sequence[bool], *xs: Any) -> Any:
         out, out_dims, n = run(flags, xs)
-        there = lanes.flags(out_dims[n:], xs)
+        batched = lanes.flags(out_dims[n:], xs)
         mapped = any(f == 0 for f in lanes.dims)
-        kept = [
+        res_batched = [
             d is not None or (mapped and not isinstance(x, PYTHON_NUMBERS))
             for x, d in zip(out, out_dims[:n], strict=False)
         ]
-        res_dims[:] = [0 if k else None for k in kept]
-        out = lanes.align_lane_axes(out, out_dims, [*kept, *there])
+        res_dims[:] = [0 if k else None for k in res_batched]
+        out = lanes.align_lane_axes(out, out_dims, [*res_batched, *batched])
         return out[:n], out[n:]
 
     def ct_dims(cts: Sequence[Any]) -> list[Any]:
         return lanes.out_dims(cts)
 
     out = custom_vjp_call_p.bind(
-        *lanes.fronted(args, dims),
+        *lanes.lanes_first(args, dims),
         call_jaxpr=lanes.lift(call_jaxpr),
         fwd=lane_fwd,
         back=batched_bwd(back, axis, lanes.dims, res_dims, ct_dims),
@@ -290,36 +290,36 @@ def custom_vjp_batch(
 def _rule_varies(
     run: Any, bwd: Any, axis: Any, xs: Sequence[Any], dims: Sequence[Any]
 ) -> list[bool]:
-    """Which results differ from lane to lane, or their cotangents for `bwd` do.
+    """Return which results, or their cotangents in `bwd`, differ between lanes.
 
-    Those do where a lane's own argument gets a part of them.
+    Cotangents do if the cotangent of a batched argument depends on them.
     """
-    found: list[bool] = []
+    varying: list[bool] = []
 
     def probe(*xs: Any) -> list[Any]:
         out, out_dims, n = run([True] * len(xs), xs)
-        found[:] = [d is not None for d in out_dims[n:]]
+        varying[:] = [d is not None for d in out_dims[n:]]
         return out
 
     jaxpr, _ = stage(probe, [core.aval_of(x) for x in xs], text="custom_vjp fwd")
-    n_out = len(found)
+    n_out = len(varying)
     cts = [a.to_tangent() for a in jaxpr.out_avals[-n_out:]]
 
-    def whole(*given: Any) -> list[Any]:
-        out, out_dims, n = run([True] * len(xs), given[: len(xs)])
-        ct_dims = [0 if f else None for f in found]
+    def run_both(*operands: Any) -> list[Any]:
+        out, out_dims, n = run([True] * len(xs), operands[: len(xs)])
+        ct_dims = [0 if f else None for f in varying]
         lane_bwd = batched_bwd(bwd, axis, dims, out_dims[:n], lambda cts: ct_dims)
-        back = lane_bwd(out[:n], given[len(xs) :])
+        back = lane_bwd(out[:n], operands[len(xs) :])
         return [
             ct for ct, d in zip(back, dims, strict=True) if d is not None and ct is not None
         ]
 
-    jaxpr, _ = stage(whole, [*(core.aval_of(x) for x in xs), *cts], text="custom_vjp bwd")
+    jaxpr, _ = stage(run_both, [*(core.aval_of(x) for x in xs), *cts], text="custom_vjp bwd")
     n_in = len(xs)
-    for i, f in enumerate(found):
+    for i, f in enumerate(varying):
         start = [j == n_in + i for j in range(n_in + n_out)]
-        found[i] = f or any(results_depend(jaxpr, start))
-    return found
+        varying[i] = f or any(results_depend(jaxpr, start))
+    return varying
 
 
 def batched_bwd(
@@ -329,10 +329,10 @@ def batched_bwd(
     res_dims: Sequence[Any] | None = None,
     ct_dims: Any = None,
 ) -> Any:
-    """`bwd` over all lanes; cotangents of shared arguments are summed over them.
+    """Return `bwd` over all lanes; cotangents of shared arguments are summed over them.
 
-    Residuals and cotangents have lane axes, unless `res_dims` and `ct_dims(cts)`, asked
-    when it runs, tell that they are shared.
+    Residuals and cotangents have lane axes, except for those that are None in `res_dims`
+    or in `ct_dims(cts)`, which is called when the result runs.
     """
 
     @functools.wraps(bwd)
@@ -348,31 +348,31 @@ def batched_bwd(
                 next(it) if f else Zero(mapped_aval(axis.size, d, ct.aval))
                 for f, ct, d in zip(flags, cts, dims, strict=True)
             ]
-            found = [None if type(c) is Zero else c for c in bwd(xs[:n], full)]
-            present[:] = [c is not None for c in found]
-            return [c for c in found if c is not None]
+            cts_in = [None if type(c) is Zero else c for c in bwd(xs[:n], full)]
+            present[:] = [c is not None for c in cts_in]
+            return [c for c in cts_in if c is not None]
 
         in_dims = [*([0] * n if res_dims is None else res_dims), *pick(dims, flags)]
         shared = all(d is None for d in in_dims)
-        if not shared:  # each lane gets its part of what all have together
-            parts = [
+        if not shared:  # divide a shared cotangent among the lanes
+            is_shared = [
                 f and d is None and core.aval_of(ct).dtype != dtypes.float0
                 for ct, f, d in zip(cts, flags, dims, strict=True)
             ]
-            cts = [ct / axis.size if p else ct for ct, p in zip(cts, parts, strict=True)]
+            cts = [ct / axis.size if p else ct for ct, p in zip(cts, is_shared, strict=True)]
         ins = [*res, *pick(cts, flags)]
         outs, out_dims = batching.batch_flat(one, axis, ins, in_dims)
         it = iter(zip(outs, out_dims, strict=True))
         return [
-            _settle(*next(it), axis, want, shared) if p else None
-            for p, want in zip(present, arg_dims, strict=True)
+            _align_cotangent(*next(it), axis, arg_dim, shared) if p else None
+            for p, arg_dim in zip(present, arg_dims, strict=True)
         ]
 
     return lane_bwd
 
 
-def _settle(ct: Any, dim: Any, axis: Any, want: Any, shared: bool) -> Any:
-    if want is not None:
+def _align_cotangent(ct: Any, dim: Any, axis: Any, arg_dim: Any, shared: bool) -> Any:
+    if arg_dim is not None:
         return batching.lane_to_front(ct, axis, dim)
     if shared:  # one call, one cotangent
         if dim is not None:
@@ -390,7 +390,7 @@ custom_vjp_call_p.has_closures = True
 def custom_vjp_checked(
     enabled: checkify_transform.Enabled, args: Any, params: Any
 ) -> checkify_transform.Outcome:
-    """The function is checked, and `fwd`; `bwd` runs when the error is long a result."""
+    """Check the function, and `fwd`; `bwd` runs too late, when the error is a result."""
     call, fwd, bwd = params["call_jaxpr"], params["fwd"], params["back"]
     inner = checkify_transform.checked(enabled, call)
 
@@ -404,8 +404,8 @@ def custom_vjp_checked(
             return [*residuals, *outs]
 
         jaxpr, consts = stage(flat, [core.aval_of(x) for x in xs], text="checkify")
-        error, found = checkify_transform.run_checked(enabled, jaxpr, consts, xs)
-        return error, found[:n_res], found[n_res:]
+        error, results = checkify_transform.run_checked(enabled, jaxpr, consts, xs)
+        return error, results[:n_res], results[n_res:]
 
     def probe(*xs: Any) -> checkify_transform.Error | None:
         return run([True] * len(xs), xs)[0]
@@ -413,7 +413,7 @@ def custom_vjp_checked(
     layout = checkify_transform.rule_layout(inner, fwd, probe, call.in_avals)
     if layout is None:
         return None, custom_vjp_call_p.bind(*args, **params)
-    whole = checkify_transform.with_layout(call, inner, layout)
+    combined = checkify_transform.with_layout(call, inner, layout)
 
     @functools.wraps(fwd)
     def with_error(flags: Sequence[bool], *xs: Any) -> Any:
@@ -425,10 +425,10 @@ def custom_vjp_checked(
 
     @functools.wraps(bwd)
     def without_error(residuals: Sequence[Any], cts: Sequence[Any]) -> Any:
-        return bwd(residuals, cts[whole.width :])
+        return bwd(residuals, cts[combined.width :])
 
-    new = {"call_jaxpr": whole.jaxpr, "fwd": with_error, "back": without_error}
-    return whole.split(custom_vjp_call_p.bind(*args, **{**params, **new}))
+    new = {"call_jaxpr": combined.jaxpr, "fwd": with_error, "back": without_error}
+    return combined.split(custom_vjp_call_p.bind(*args, **{**params, **new}))
 
 
 custom_vjp_call_p.checked = custom_vjp_checked
@@ -450,8 +450,8 @@ def _forward_error(*_: Any, name: str, error: Any = TypeError, **__: Any) -> Any
         errors.message(
             "can't apply forward-mode autodiff (jvp) to a custom_vjp function.",
             which=name,
-            why="it has a rule for reverse mode only.",
-            tries=["grad, vjp or jacrev", "custom_jvp, which serves both modes"],
+            why="It has a rule for reverse mode only.",
+            tries=["grad, vjp or jacrev", "custom_jvp, which supports both modes"],
         )
     )
 
@@ -482,11 +482,11 @@ def custom_lin_transpose(
     if not symbolic_zeros:
         cts = [instantiate(ct) for ct in cts]
     try:
-        found = bwd(list(args[:num_res]), cts)
+        cts_in = bwd(list(args[:num_res]), cts)
     except errors.UnexpectedTracerError as e:
         raise leaked_into_rule(e, name) from None
-    moving = [ct for ct, z in zip(found, in_zeros, strict=True) if not z]
-    return [*[None] * num_res, *moving]
+    linear_cts = [ct for ct, z in zip(cts_in, in_zeros, strict=True) if not z]
+    return [*[None] * num_res, *linear_cts]
 
 
 custom_lin_p.transpose = custom_lin_transpose
@@ -503,19 +503,19 @@ def custom_lin_batch(
     out_avals: Any,
     **params: Any,
 ) -> Any:
-    # Residuals are given a lane axis; tangents keep theirs, and shared ones are summed.
+    # Residuals get a lane axis; tangents keep theirs, and shared ones are summed.
     res_dims = [None if isinstance(x, PYTHON_NUMBERS) else 0 for x in args[:num_res]]
     ins = [
-        x if where is None else batching.lane_to_front(x, axis, d)
-        for x, d, where in zip(args, dims, res_dims, strict=False)
+        x if res_dim is None else batching.lane_to_front(x, axis, d)
+        for x, d, res_dim in zip(args, dims, res_dims, strict=False)
     ]
     ts = [
         x if d is None else batching.lane_to_front(x, axis, d)
         for x, d in zip(args[num_res:], dims[num_res:], strict=True)
     ]
-    moving = iter(dims[num_res:])
-    # Nobody asks for the cotangents of arguments that do not move.
-    front = [0 if z or next(moving) is not None else None for z in in_zeros]
+    tangent_dims = iter(dims[num_res:])
+    # Cotangents of arguments without tangents are never used.
+    front = [0 if z or next(tangent_dims) is not None else None for z in in_zeros]
     lanes = tuple(unmapped_aval(axis.size, 0, a) for a in out_avals)
     out = custom_lin_p.bind(
         *ins,

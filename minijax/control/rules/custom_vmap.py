@@ -38,14 +38,14 @@ def custom_vmap_stage(trace: StageTrace, args: Sequence[Any], params: Any) -> An
 
 
 def _skip_leading(rule: Any, n: int, name: str) -> Any:
-    """The rule of a call whose first `n` operands are values it closed over."""
+    """Return the rule of a call whose first `n` operands are closed-over values."""
 
     def later(size: int, flags: Sequence[bool], *xs: Any) -> Any:
         if any(flags[:n]):
             raise errors.UnexpectedTracerError(
                 errors.message(
                     f"custom_vmap function {name} closes over a value that is being mapped.",
-                    why="its rule says nothing about that value.",
+                    why="Its rule does not cover that value.",
                     tries=["pass the value as an argument"],
                 )
             )
@@ -58,7 +58,7 @@ custom_vmap_call_p.stage = custom_vmap_stage
 
 
 def custom_vmap_jvp(primals: Any, tangents: Any, *, call: Any, rule: Any, name: str) -> Any:
-    """The derivative of the function, batched by the derivative of the rule."""
+    """Differentiate the function; batch the result by the derivative of its rule."""
     n = len(primals)
 
     def pushed(*xs: Any) -> list[Any]:
@@ -93,7 +93,7 @@ custom_vmap_call_p.jvp = custom_vmap_jvp
 def custom_vmap_linearize(
     trace: Any, primals: Any, tangents: Any, *, call: Any, rule: Any, name: str
 ) -> Any:
-    """The function itself is cut in two: the rule, which mixes its parts, is left out."""
+    """Separate the function itself; the rule is dropped, as it mixes the two parts."""
     del rule, name
     with core.current(trace):
         return jvp_flat(call, primals, tangents)
@@ -171,16 +171,16 @@ class custom_vmap(CustomRuleFunction):
                 self, size, flags, tree.unflatten(in_tree, as_arrays(xs)), call.out_tree
             )
 
-        # The rule may run before the function does: learn its output's tree.
+        # The rule may run before the function does: determine the output's tree first.
         call.stage([core.aval_of(x) for x in leaves])
         out = custom_vmap_call_p.bind(*leaves, call=call, rule=rule, name=name_of(self.fun))
         return call.result(out)
 
 
 def _run_rule(
-    custom: custom_vmap, size: int, flags: Sequence[bool], args: Any, want: Any
+    custom: custom_vmap, size: int, flags: Sequence[bool], args: Any, expected: Any
 ) -> tuple[list[Any], list[bool]]:
-    """Call the user's rule and check what it gives back."""
+    """Call the user's rule and check its result."""
     assert custom.vmap_rule is not None
     in_batched = list(tree.unflatten(tree.structure(args), flags))
     out = custom.vmap_rule(size, in_batched, *args)
@@ -197,10 +197,10 @@ def _run_rule(
             f" custom vmap rule ({name}) do not match.\nOutput values: {got}\n"
             f"Batching spec: {flag_tree}"
         )
-    if got != want:
+    if got != expected:
         raise ValueError(
             f"structure of output returned by custom vmap rule ({name}) does not match that"
-            f" of original custom-vmapped function.\nOriginal output: {want}\n"
+            f" of original custom-vmapped function.\nOriginal output: {expected}\n"
             f"Rule output: {got}"
         )
     check_values(leaves, f"the result of {function_text(custom.vmap_rule)}")
@@ -208,7 +208,7 @@ def _run_rule(
 
 
 def sequential_vmap(f: Callable[..., Any]) -> custom_vmap:
-    """A function that `vmap` runs lane after lane, by `lax.map`.
+    """Return a function that `vmap` runs lane after lane, by `lax.map`.
 
     Args:
       f: a function of arrays to a pytree of arrays.
@@ -226,14 +226,14 @@ def sequential_vmap(f: Callable[..., Any]) -> custom_vmap:
     def rule(axis_size: int, in_batched: Any, *args: Any) -> Any:
         leaves, in_tree = tree.flatten(tuple(args))
         flags = tree.leaves(tuple(in_batched))
-        moving = pick(leaves, flags)
+        batched_leaves = pick(leaves, flags)
 
-        def one(rows: Any) -> Any:
-            it = iter(rows)
+        def one(slices: Any) -> Any:
+            it = iter(slices)
             full = [next(it) if f else x for x, f in zip(leaves, flags, strict=True)]
             return out(*tree.unflatten(in_tree, full))
 
-        result = map_rows(one, moving)
+        result = map_rows(one, batched_leaves)
         return result, tree.map(lambda _: True, result)
 
     return out

@@ -1,9 +1,9 @@
-"""`remat_opt_p`: a `custom_vjp` function's forward rule that is run for residuals only.
+"""`remat_opt_p`: the forward rule of a `custom_vjp`, which runs only for its residuals.
 
-The rule gives residuals and results.  Where dead code is eliminated and nobody reads a
-residual, as in the forward pass of `checkpoint`, what is left of the equation is a call of
-the function itself: often a fast kernel that stores nothing.  Differentiated again, the
-rule is spelled out.
+The rule returns residuals and results.  If dead code elimination finds all residuals
+unused, as in the forward pass of `checkpoint`, it replaces the equation by a call of the
+function itself: often a fast kernel that stores nothing.  Differentiated again, the
+equation is replaced by the rule's equations.
 
 Next: custom_vjp.py.
 """
@@ -25,8 +25,8 @@ from ...passes.stage import hoist_tracers, stage
 from ..calls.jit_primitive import jit_p
 from .custom_calls import calls_with_rule
 
-# Operands are `num_consts` closed-over values and the arguments, of which `fwd_jaxpr` makes
-# `num_res` residuals and the results, and `fun_jaxpr` the results.
+# Operands are `num_consts` closed-over values and the arguments.  `fwd_jaxpr` returns
+# `num_res` residuals and the results, `fun_jaxpr` the results.
 
 remat_opt_p = Primitive("remat_opt", multiple_results=True)
 calls_with_rule(remat_opt_p, Call("fwd_jaxpr", opaque=True))
@@ -52,9 +52,9 @@ def remat_opt_batch(
     fun_jaxpr: ClosedJaxpr,
     **params: Any,
 ) -> Any:
-    moving = [d is not None for d in dims]
-    fwd, _ = batching.batch_jaxpr(fwd_jaxpr, axis, moving, True)
-    fun, _ = batching.batch_jaxpr(fun_jaxpr, axis, moving, True)
+    batched = [d is not None for d in dims]
+    fwd, _ = batching.batch_jaxpr(fwd_jaxpr, axis, batched, True)
+    fun, _ = batching.batch_jaxpr(fun_jaxpr, axis, batched, True)
     ins = [
         x if d is None else batching.lane_to_front(x, axis, d)
         for x, d in zip(args, dims, strict=True)
@@ -67,7 +67,7 @@ remat_opt_p.batch = remat_opt_batch
 
 
 def remat_opt_dce(used: Sequence[bool], eqn: Equation) -> Equation | None:
-    """The function itself, if residuals are not used; else the used part of the rule."""
+    """Return a call of the function if no residual is used, else the pruned equation."""
     params, n = eqn.params, eqn.params["num_res"]
     if not any(used) and not eqn.effects:
         return None
@@ -104,7 +104,7 @@ remat_opt_p.dce = remat_opt_dce
 def run_forward(
     fwd: Callable[..., Any], fun: Callable[..., Any], args: Sequence[Any], name: str
 ) -> tuple[list[Any], list[Any]]:
-    """`fwd(*args)`, which is (residuals, results), as one `remat_opt` equation."""
+    """Run `fwd(*args)`, which returns (residuals, results), as one `remat_opt` equation."""
     sizes: list[int] = []
 
     def both(*xs: Any) -> list[Any]:
@@ -113,30 +113,33 @@ def run_forward(
         return [*res, *outs]
 
     avals = [core.aval_of(x) for x in args]
-    rule, first = hoist_tracers(*stage(both, avals, name=name, text=f"{name} fwd"))
-    plain, second = hoist_tracers(*stage(fun, avals, name=name, text=name))
-    rule = taking_more(rule, len(first), second)
-    plain = taking_more(plain, 0, first)
-    operands = [*first, *second, *args]
-    # A residual that is an operand is none of the rule's results.
+    rule, fwd_consts = hoist_tracers(*stage(both, avals, name=name, text=f"{name} fwd"))
+    fun_jaxpr, fun_consts = hoist_tracers(*stage(fun, avals, name=name, text=name))
+    rule = taking_more(rule, len(fwd_consts), fun_consts)
+    fun_jaxpr = taking_more(fun_jaxpr, 0, fwd_consts)
+    operands = [*fwd_consts, *fun_consts, *args]
+    # A residual that is an operand is excluded from the equation's results.
     j, n = rule.jaxpr, sizes[-1]
-    known = dict(zip(j.invars, operands, strict=True))
-    given = [type(v) is not Literal and v in known for v in j.outvars[:n]]
-    new = [v for v, g in zip(j.outvars, given, strict=False) if not g]
+    operand_of = dict(zip(j.invars, operands, strict=True))
+    is_operand = [type(v) is not Literal and v in operand_of for v in j.outvars[:n]]
+    new = [v for v, g in zip(j.outvars, is_operand, strict=False) if not g]
     rest = ClosedJaxpr(j.replace(outvars=[*new, *j.outvars[n:]]), rule.consts)
     out = remat_opt_p.bind(
         *operands,
         fwd_jaxpr=rest,
-        fun_jaxpr=plain,
-        num_consts=len(first) + len(second),
+        fun_jaxpr=fun_jaxpr,
+        num_consts=len(fwd_consts) + len(fun_consts),
         num_res=len(new),
     )
-    made = iter(out)
-    res = [known[v] if g else next(made) for v, g in zip(j.outvars[:n], given, strict=True)]
-    return res, list(made)
+    results = iter(out)
+    res = [
+        operand_of[v] if g else next(results)
+        for v, g in zip(j.outvars[:n], is_operand, strict=True)
+    ]
+    return res, list(results)
 
 
 def taking_more(closed: ClosedJaxpr, at: int, extra: Sequence[Any]) -> ClosedJaxpr:
-    """The jaxpr with inputs for some more values at a position, which it ignores."""
+    """Return the jaxpr with unread inputs for more values, inserted at a position."""
     unread = map(core.aval_of, extra)
     return permute_jaxpr(closed, [*range(at), *unread, *range(at, len(closed.in_avals))])

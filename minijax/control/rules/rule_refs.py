@@ -1,7 +1,7 @@
 """References among the arguments, results and residuals of custom derivative rules.
 
-A reference that a rule gets may be kept as a residual, since it outlives the call; none
-may be a result, and none is passed twice.  Next: custom_vjp.py, which asks.
+A rule may keep a reference among its arguments as a residual, since it outlives the call;
+no result may be a reference, and none is passed twice.  Next: custom_vjp.py, which checks.
 """
 
 from __future__ import annotations
@@ -17,21 +17,21 @@ from ..arguments import ArgNames
 
 
 def is_reference(x: Any) -> bool:
-    """Whether a leaf is a reference, or stands for one while a program is traced."""
+    """Whether a leaf is a reference, or a tracer of one."""
     return isinstance(x, core.Reference) or (
         isinstance(x, core.Tracer) and type(x.aval) is AbstractRef
     )
 
 
 def check_passed_once(
-    leaves: Sequence[Any], fun: Any, in_tree: Any, places: Sequence[int]
+    leaves: Sequence[Any], fun: Any, in_tree: Any, positions: Sequence[int]
 ) -> None:
-    """ValueError if two arguments of a custom_vjp function are one reference."""
+    """Raise ValueError if two arguments of a custom_vjp function are the same reference."""
     first: dict[int, int] = {}
     for i, x in enumerate(leaves):
         if is_reference(x) and (j := first.setdefault(id(x), i)) != i:
             args = tree.unflatten(in_tree, range(len(leaves)))
-            names = ArgNames(fun, tree.structure((args, {})), places)
+            names = ArgNames(fun, tree.structure((args, {})), positions)
             raise ValueError(
                 errors.message(
                     "only one reference to a mutable array may be passed as an argument to"
@@ -44,7 +44,7 @@ def check_passed_once(
 
 
 def check_results(kind: str, fun: Callable[..., Any], out: Any) -> None:
-    """ValueError if a primal function or the first result of `fwd` holds a reference."""
+    """Raise ValueError if a primal function or the first result of `fwd` is a reference."""
     for path, x in tree.leaves_with_path(out):
         if is_reference(x):
             end = "that was not an argument"
@@ -56,9 +56,9 @@ def check_results(kind: str, fun: Callable[..., Any], out: Any) -> None:
 
 
 def check_residuals(fun: Callable[..., Any], residuals: Any, leaves: Sequence[Any]) -> None:
-    """ValueError if a residual is a reference that is no argument of `fwd`."""
+    """Raise ValueError if a residual is a reference that is not an argument of `fwd`."""
     for path, x in tree.leaves_with_path(residuals):
-        if is_reference(x) and not any(x is given for given in leaves):
+        if is_reference(x) and not any(x is leaf for leaf in leaves):
             at = tree.keystr((tree.SequenceKey(1), *path))
             end = f"at output tree path {at} that was not an argument"
             raise _returned("fwd", fun, x, end, "pass the reference as an argument")

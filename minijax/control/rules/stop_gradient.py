@@ -1,4 +1,4 @@
-"""`stop_gradient`: the identity, through which no derivative goes."""
+"""`stop_gradient`: the identity, with zero derivatives."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from ...prims.explicit_sharding_rules import first_operand_sharding_rule
 from ...types import dtypes
 from ..arguments import check_values
 
-# discarded: the result counts nowhere, as in lanes that do not take a branch.  Only then
-# is zero its cotangent; of a tangent that counts, jvp and transpose would disagree.
+# discarded: the result is never used, as in lanes that do not take a branch.  Only then
+# is its cotangent zero; for a tangent that is used, jvp and transpose would disagree.
 stop_gradient_p = Primitive("stop_gradient")
 stop_gradient_p.sharding_rule = first_operand_sharding_rule
 stop_gradient_p.lowers_key_arrays = True
@@ -45,13 +45,13 @@ stop_gradient_p.pretty = {"discarded": True}
 
 
 def stop_gradient(x: Any) -> Any:
-    r"""The identity, whose derivative is zero.
+    r"""Return the argument, with a derivative of zero.
 
     Args:
       x: a pytree of arrays or numbers.
 
     Returns:
-      `x`, as it is.
+      `x`, unchanged.
 
     Example:
       >>> import minijax as mj

@@ -351,17 +351,17 @@ ERRORS = {
     "trees": (
         lambda: lax.cond(True, lambda x: {"a": (x, x)}, lambda x: {"a": (x, None)}, X),
         "cond branch outputs must have the same pytree structure, but they differ:\n"
-        "Which: result['a'][1]: true_fun gives an array, false_fun gives None",
+        "Which: result['a'][1]: true_fun returns an array, false_fun returns None",
     ),
     "dtypes": (
         lambda: lax.cond(True, lambda x: x, lambda x: x.astype(int), X),
         "cond branches must have equal output types but they differ:\nWhich: result:"
-        " true_fun gives float32[3], false_fun gives int32[3], so the dtypes do not match",
+        " true_fun returns float32[3], false_fun returns int32[3], so the dtypes do not match",
     ),
     "shapes and dtypes": (
         lambda: lax.switch(0, [*SAME, lambda x: x[:1].astype(int)], X),
         "switch branches must have equal output types but they differ:\nWhich: result:"
-        " branch 0 gives float32[3], branch 2 gives int32[1], so the dtypes do not match,"
+        " branch 0 returns float32[3], branch 2 returns int32[1], so the dtypes do not match,"
         " and the shapes do not match",
     ),
     "switch: no sequence": (

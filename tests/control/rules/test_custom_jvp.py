@@ -241,7 +241,7 @@ def test_nondiff_arguments():
     named = mj.custom_jvp(lambda x, mode: x, nondiff_argnames="mode")
     named.defjvp(lambda mode, p, t: (p[0], 3 * t[0] if mode == "three" else t[0]))
     assert mj.grad(lambda x: named(x, mode="three"))(1.0) == 3
-    with pytest.raises(ValueError, match="nondiff_argnames: 'none' is no argument"):
+    with pytest.raises(ValueError, match="nondiff_argnames: 'none' is not an argument"):
         mj.custom_jvp(lambda x: x, nondiff_argnames="none")
     beyond = mj.custom_jvp(lambda x, y: x, nondiff_argnums=5)
     beyond.defjvp(lambda p, t: (p[0], t[0]))

@@ -84,7 +84,7 @@ def test_linear_call():
     "turned", [lambda r, ct: (ct, ct), lambda r, ct: jnp.ones(3), lambda r, ct: jnp.int32(1)]
 )
 def test_linear_call_checks_the_transpose(turned):
-    with pytest.raises(TypeError, match="the transpose must give back what the function"):
+    with pytest.raises(TypeError, match="the transpose must return what the function"):
         cd.linear_call(lambda r, x: r * x, turned, 2.0, 3.0)
 
 
