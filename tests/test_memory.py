@@ -1,7 +1,7 @@
-"""What is remembered of a function is forgotten with it, and `clear_caches` forgets all.
+"""Caches of a function are freed with it, and `clear_caches` frees all.
 
-A function often closes over large arrays, and a program made anew in each step of a long
-run must not stay.
+Functions often close over large arrays, and a program created in each step of a long run
+must be freed.
 """
 
 import functools
@@ -108,25 +108,25 @@ def fresh():
 
 def collect():
     gc.collect()
-    mj.pmap(lambda x: x)(X)  # what the runtime still held is let go by the next call
+    mj.pmap(lambda x: x)(X)  # the next call releases what the runtime still holds
     mj.jit(lambda x: x)(X)
     gc.collect()
 
 
 @pytest.mark.parametrize("name", USES)
-def test_a_function_does_not_live_on(name):
+def test_a_dropped_function_is_freed(name):
     f = fresh()
     alive = weakref.ref(f)
     USES[name](f)
     mj.effects_barrier()
     del f
-    for _ in range(1000):  # the runtime lets go of callbacks when it runs others
+    for _ in range(1000):  # the runtime releases callbacks when it runs others
         gc.collect()
         mj.jit(lambda x: x + 1)(X)
         gc.collect()  # which may refer to one another
         if alive() is None:
             break
-        time.sleep(0.01)  # in a thread of its own
+        time.sleep(0.01)  # done in another thread
     assert alive() is None
 
 
@@ -137,7 +137,7 @@ MESH = mj.sharding.Mesh(np.array(mj.devices()[:1]), ("i",))
 
 def vjp_rule(f):
     g = mj.custom_vjp(f)
-    # The rules call the function itself, and hold what it holds.
+    # The rules call the function itself, and keep its arrays alive.
     g.defvjp(lambda x: (g(x), x), lambda x, ct: (ct * f(x),))
     return g
 
@@ -275,7 +275,7 @@ def closing_over(held):
 
 
 def held_by(use, times):
-    """How many of the arrays live on that so many functions held."""
+    """Return how many of the arrays that the functions held are still alive."""
     refs = []
     for _ in range(times):
         held = np.ones((64, 1024), np.float32)
@@ -293,7 +293,7 @@ def held_by(use, times):
 
 
 @pytest.mark.parametrize("mode", MODES)
-def test_arrays_that_functions_hold_are_let_go(mode):
+def test_arrays_that_functions_hold_are_freed(mode):
     left = {}
     for name, kind in KINDS.items():
         unmapped = name == "exported" and "vmap" in mode
@@ -305,11 +305,11 @@ def test_arrays_that_functions_hold_are_let_go(mode):
 
 @pytest.mark.parametrize("kind", ["vjp_rule", "jvp_rule", "vmap_rule"])
 @pytest.mark.parametrize("mode", ["jit", "jit_grad"])
-def test_a_hundred_functions_hold_nothing_in_the_end(kind, mode):
+def test_a_hundred_dropped_functions_keep_nothing_alive(kind, mode):
     assert held_by(lambda f: MODES[mode](KINDS[kind](f)), 100) == 0
 
 
-def test_what_is_remembered_is_not_copied_with_a_function():
+def test_caches_are_not_copied_with_a_function():
     f = lambda x: jnp.sin(x)
     traced = []
     mj.jit(f)(X)
@@ -319,11 +319,11 @@ def test_what_is_remembered_is_not_copied_with_a_function():
         traced.append(x)
         return jnp.cos(x)
 
-    assert g.__dict__.keys() >= f.__dict__.keys()  # the attribute, of another function
+    assert g.__dict__.keys() >= f.__dict__.keys()  # the attribute, but of another function
     np.testing.assert_allclose(mj.jit(g)(X), np.cos(X), rtol=1e-6)
     assert len(traced) == 1
-    kept = pickle.loads(pickle.dumps(vars(f)))
-    assert all(type(x) is dict and not x for x in kept.values())
+    remaining = pickle.loads(pickle.dumps(vars(f)))
+    assert all(type(x) is dict and not x for x in remaining.values())
 
 
 def test_a_function_is_traced_once_however_often_it_is_jitted():
@@ -342,11 +342,11 @@ def test_a_function_is_traced_once_however_often_it_is_jitted():
         for _ in range(3):
             mj.jit(f)(X)
             lax.scan(lambda c, _, f=f: (f(c), None), X, None, length=2)
-        assert len(calls) == 1 + 3  # each loop's body is a function of its own
+        assert len(calls) == 1 + 3  # the body of each loop is a separate function
 
 
 def count():
-    """Programs of single primitives, and of primitives that hold jaxprs."""
+    """Return the number of programs of single primitives, and of primitives with jaxprs."""
     collect()
     return len(dispatch._programs), len(dispatch._with_programs)
 
@@ -357,8 +357,8 @@ def test_programs_of_loops_are_forgotten():
         primitives, loops = count()
         for _ in range(10):
             USES[name](fresh())
-        again, more = count()
-        assert again == primitives
+        repeated, more = count()
+        assert repeated == primitives
         assert more <= loops + 1, name  # one may still run
 
 
@@ -393,10 +393,10 @@ def test_clear_caches():
     y = f(X)
     steps(f)(X)
     mj.pmap(f)(X)
-    kept = list(dispatch._with_programs)
-    assert kept
+    remaining = list(dispatch._with_programs)
+    assert remaining
     mj.clear_caches()
-    assert not any(dispatch.programs_of(j) for j in kept)
+    assert not any(dispatch.programs_of(j) for j in remaining)
     assert not dispatch._programs and not compiler._recent
     np.testing.assert_array_equal(f(X), y)
 

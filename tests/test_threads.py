@@ -1,4 +1,4 @@
-"""What threads share: memories, registries, barriers, modules that load on first use."""
+"""State shared by threads: caches, registries, barriers, modules loaded on first use."""
 
 import itertools
 import os
@@ -27,7 +27,7 @@ AVAL = mj.core.ShapedArray((3,), np.dtype("float32"))
 
 @pytest.fixture
 def eager_switches():
-    """Threads take turns as often as they can."""
+    """Let threads switch as often as possible."""
     before = sys.getswitchinterval()
     sys.setswitchinterval(1e-6)
     yield
@@ -35,7 +35,7 @@ def eager_switches():
 
 
 def together(*jobs):
-    """Run functions at once, each in a thread; what the first that failed raised."""
+    """Run functions concurrently, each in a thread; raise the first error."""
     gate, failures = threading.Barrier(len(jobs)), []
 
     def run(job):
@@ -54,43 +54,43 @@ def together(*jobs):
         raise failures[0]
 
 
-# ----------------------------------------------------------------------------- memories
+# ------------------------------------------------------------------------------- caches
 
 
 class Contested(dict):
-    """A dictionary out of which another thread takes what is about to be taken."""
+    """A dictionary from which another thread removes each entry just before it is removed."""
 
     def pop(self, key, *default):
         super().pop(key, None)
         return super().pop(key, *default)
 
 
-def test_room_is_made_beside_other_threads():
-    found = Contested({i: i for i in range(8)})
-    assert util.remember(found, "new", 1, 8) == 1
-    assert list(found) == [2, 3, 4, 5, 6, 7, "new"]
-    assert util.remember(found, "new", 2, 8) == 1  # what the first thread made
+def test_entries_are_evicted_concurrently():
+    cache = Contested({i: i for i in range(8)})
+    assert util.remember(cache, "new", 1, 8) == 1
+    assert list(cache) == [2, 3, 4, 5, 6, 7, "new"]
+    assert util.remember(cache, "new", 2, 8) == 1  # the value of the first thread
 
 
 def test_many_threads_remember(eager_switches):
-    found = {}
+    cache = {}
 
     def work():
         for i in range(3000):
-            util.remember(found, object(), i, 16)
+            util.remember(cache, object(), i, 16)
 
-    together(*[work] * 8, lambda: [found.clear() for _ in range(200)])
-    assert len(found) <= 16 + 8
+    together(*[work] * 8, lambda: [cache.clear() for _ in range(200)])
+    assert len(cache) <= 16 + 8
 
 
-def test_executables_make_room_beside_other_threads(monkeypatch):
+def test_executables_are_evicted_concurrently(monkeypatch):
     recent = Contested({i: None for i in range(compiler._RECENT)})
     monkeypatch.setattr(compiler, "_recent", recent)
     np.testing.assert_allclose(mj.jit(lambda x: x - 71.5)(X), X - 71.5)
     assert 0 in recent or len(recent) < compiler._RECENT
 
 
-def test_the_living_are_listed_beside_other_threads():
+def test_live_objects_are_listed_concurrently():
     class Thing:
         pass
 
@@ -109,7 +109,7 @@ def test_the_living_are_listed_beside_other_threads():
     assert list(living) == []
 
 
-def test_the_living_are_listed_while_they_grow(eager_switches):
+def test_live_objects_are_listed_while_they_are_added(eager_switches):
     class Thing:
         pass
 
@@ -131,7 +131,7 @@ def test_the_living_are_listed_while_they_grow(eager_switches):
     together(grow, count)
 
 
-def test_caches_are_cleared_beside_tracing(eager_switches):
+def test_caches_are_cleared_during_tracing(eager_switches):
     done = threading.Event()
 
     def trace():
@@ -151,7 +151,7 @@ def test_caches_are_cleared_beside_tracing(eager_switches):
     together(*[trace] * 4, clear)
 
 
-def test_misses_are_explained_beside_tracing(monkeypatch):
+def test_misses_are_explained_during_tracing(monkeypatch):
     jitted = jitting.Jitted(lambda x: x * 2, jitting.NO_STATICS)
     jitted.cpp(1.0)
     known = cache_misses.compared
@@ -162,17 +162,17 @@ def test_misses_are_explained_beside_tracing(monkeypatch):
 
     monkeypatch.setattr(cache_misses, "compared", from_known)
     call = jitted.split((X,), {})
-    found = cache_misses.differences(jitted, call, (AVAL,))
-    assert found == ["x: known ~float32[], now float32[3]"]
+    cache = cache_misses.differences(jitted, call, (AVAL,))
+    assert cache == ["x: known ~float32[], now float32[3]"]
 
 
 def test_one_trace_for_all_threads():
     jitted = jitting.Jitted(lambda x: x * 3, jitting.NO_STATICS)
     call = jitted.split((X,), {})
-    found = []
-    together(*[lambda: found.append(jitted.trace_avals(call, (AVAL,)))] * 8)
+    cache = []
+    together(*[lambda: cache.append(jitted.trace_avals(call, (AVAL,)))] * 8)
     assert len(jitted.traces) == 1
-    assert len({id(x) for x in found}) == 1
+    assert len({id(x) for x in cache}) == 1
 
 
 def test_traces_and_programs_are_bounded(monkeypatch):
@@ -192,7 +192,7 @@ def test_traces_and_programs_are_bounded(monkeypatch):
 # -------------------------------------------------------------------- numbers and places
 
 
-def test_checks_have_a_number_each(eager_switches):
+def test_each_check_has_its_own_number(eager_switches):
     sites = [
         [
             checkify_errors.Site(checkify_errors.NaNError, f"{k} {i}", None, (), None)
@@ -201,7 +201,12 @@ def test_checks_have_a_number_each(eager_switches):
         for k in range(8)
     ]
     before = len(checkify_errors._sites)
-    together(*[lambda mine=mine: [checkify_errors.code_of(s) for s in mine] for mine in sites])
+    together(
+        *[
+            lambda own_sites=own_sites: [checkify_errors.code_of(s) for s in own_sites]
+            for own_sites in sites
+        ]
+    )
     for site in itertools.chain(*sites):
         assert checkify_errors._sites[checkify_errors.code_of(site)] is site
     for site in itertools.chain(*sites):
@@ -209,9 +214,9 @@ def test_checks_have_a_number_each(eager_switches):
     del checkify_errors._sites[before:]
 
 
-def test_a_layout_on_devices_is_one_object(monkeypatch):
+def test_equal_shardings_are_one_object(monkeypatch):
     class Unseen(dict):
-        def get(self, key, default=None):  # another thread is about to put it there
+        def get(self, key, default=None):  # another thread is just adding it
             return None
 
     monkeypatch.setattr(shardings, "_cpp_shardings", Unseen())
@@ -224,7 +229,7 @@ def test_a_layout_on_devices_is_one_object(monkeypatch):
 
 
 class Token:
-    """What stands for a running program."""
+    """Stand-in for a running program."""
 
     def __init__(self, fails=False, ends=None):
         self.waits, self.fails, self.ends = 0, fails, ends
@@ -245,7 +250,7 @@ def no_effects():
     effects._failures.clear()
 
 
-def test_a_barrier_waits_for_what_another_waits_for(no_effects):
+def test_two_barriers_wait_for_the_same_programs(no_effects):
     token = Token(ends=threading.Event())
     effects.note_effects(token)
     first, second = (threading.Thread(target=mj.effects_barrier) for _ in range(2))
@@ -283,7 +288,7 @@ def test_a_callback_waits_for_no_program(no_effects):
     assert [t.waits for t in tokens] == [1] * 300
 
 
-def test_a_failure_is_told_once_and_hides_no_other_program(no_effects):
+def test_a_failure_is_raised_once_and_hides_no_other_program(no_effects):
     tokens = [Token(fails=i in (1, 3)) for i in range(5)]
     for t in tokens:
         effects.note_effects(t)
@@ -303,7 +308,7 @@ def test_a_failure_is_told_once_and_hides_no_other_program(no_effects):
 
 
 def python(program, **env):
-    """What a program in a process of its own prints."""
+    """Return what a program prints in a separate process."""
     done = subprocess.run(
         [sys.executable, "-W", "error", "-c", program],
         capture_output=True,
@@ -351,7 +356,7 @@ print(failures)
     assert out == "9\n[]\n", err
 
 
-def test_operations_are_lent_to_all_threads_and_after_an_interrupt(monkeypatch):
+def test_deferred_operations_work_in_all_threads_and_after_an_interrupt(monkeypatch):
     lib, loading, gate = ad_util.CoreOps(), threading.Event(), threading.Lock()
 
     def load(name):
@@ -366,9 +371,9 @@ def test_operations_are_lent_to_all_threads_and_after_an_interrupt(monkeypatch):
     monkeypatch.setattr(hooks, "load", load)
     with pytest.raises(KeyboardInterrupt):
         lib.add(1, 2)
-    found = []
-    together(*[lambda: found.append(lib.add(1, 2))] * 4)
-    assert found == [2] * 4
+    cache = []
+    together(*[lambda: cache.append(lib.add(1, 2))] * 4)
+    assert cache == [2] * 4
     with pytest.raises(AttributeError, match="nothing"):
         lib.nothing(1)
 
@@ -381,7 +386,7 @@ def forks():
         if (child := os.fork()) == 0:
             os._exit(0)
         os.waitpid(child, 0)
-    # Python 3.12 and later warn of forks, too, by another class.
+    # Python 3.12 and later also warn of forks, with another class.
     ours = [w for w in seen if w.category is RuntimeWarning]
     return [(w.category.__name__, str(w.message)) for w in ours]
 print(forks())
@@ -391,7 +396,7 @@ subprocess.run([sys.executable, "-c", ""], check=True)
 """
 
 
-def test_a_fork_after_use_is_warned_of():
+def test_a_fork_after_use_warns():
     before, after = python(FORK)[0].splitlines()
     assert before == "[]"
     assert eval(after) == [

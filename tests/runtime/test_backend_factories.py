@@ -1,4 +1,4 @@
-"""Platforms of a library's own, and passes of its own in the compiler."""
+"""User-defined platforms, and user-defined passes in the compiler."""
 
 import functools
 
@@ -27,7 +27,7 @@ def missing():
     raise RuntimeError("no such thing")
 
 
-def test_a_platform_is_made_when_it_is_asked_for():
+def test_a_client_is_created_on_first_use():
     made = []
     make = lambda: made.append(1) or jax.devices("cpu")[0].client
     backend.register_backend_factory("own", make, priority=-1)
@@ -59,20 +59,20 @@ def test_the_default_is_the_best_that_starts(monkeypatch):
         assert client.default_platform() == "own"
 
 
-def test_an_experimental_platform_says_so():
+def test_an_experimental_platform_warns():
     make = lambda: jax.devices("cpu")[0].client
     backend.register_backend_factory("own", make, priority=-1, experimental=True)
     with pytest.warns(UserWarning, match="Platform 'own' is experimental"):
         jax.devices("own")
 
 
-def test_devices_that_are_not_there():
+def test_compile_only_devices():
     class Topology:
         def __init__(self, name, **options):
-            self.told = name, options
+            self.arguments = name, options
 
         def _make_compile_only_devices(self):
-            return [self.told]
+            return [self.arguments]
 
     backend.register_backend_factory("own", missing, make_topology=Topology)
     assert client.topology("own", "2x2", {"a": 1}) == [("2x2", {"a": 1})]
@@ -90,16 +90,16 @@ def test_caches_are_cleared_with_all_programs():
 @pytest.mark.parametrize("stage", list(xla.PipelineStage))
 def test_passes_see_what_is_compiled(platforms, stage):
     modules = []
-    told = {"name": "told", "stage": stage, "platforms": platforms}
-    xla.register_hlo_module_transformation(modules.append, **told)
+    options = {"name": "told", "stage": stage, "platforms": platforms}
+    xla.register_hlo_module_transformation(modules.append, **options)
     try:
         assert jax.jit(lambda x: x * 3 + 1)(2.0) == 7.0
     finally:
-        assert xla.clear_hlo_module_transformation(**told)
+        assert xla.clear_hlo_module_transformation(**options)
     seen = len(modules)
     assert seen and all(b"jit" in m for m in modules)
     assert jax.jit(lambda x: x * 3 + 2)(2.0) == 8.0 and len(modules) == seen
-    assert not xla.clear_hlo_module_transformation(**told)
+    assert not xla.clear_hlo_module_transformation(**options)
 
 
 def test_a_pass_stays_for_the_other_platforms():

@@ -1,5 +1,5 @@
-"""Compiled programs on disk: a second process compiles nothing, and nothing goes wrong
-when the directory is of no use."""
+"""Cached programs on disk: a second process compiles nothing, and an unusable directory is
+ignored."""
 
 import os
 import pathlib
@@ -19,7 +19,7 @@ print(float(y), c.statistics.compiled, c.statistics.loaded)
 
 
 def run(home, setup="", **env):
-    """Value, programs compiled, programs loaded; and what was said on standard error."""
+    """Return value, programs compiled, programs loaded, and the text on standard error."""
     done = subprocess.run(
         [sys.executable, "-W", "error", "-c", PROGRAM.format(setup=setup)],
         env={**os.environ, "XDG_CACHE_HOME": str(home), **env},
@@ -34,15 +34,15 @@ def run(home, setup="", **env):
 def test_a_second_process_compiles_nothing(tmp_path):
     value, compiled, loaded, _ = run(tmp_path)
     assert compiled > 0 and loaded == 0
-    again = run(tmp_path)
-    assert again[:3] == (value, 0, compiled)
-    found = [p for p in tmp_path.rglob("*") if p.is_file()]
-    assert len(found) == compiled + 1  # and what ends last: runtime/running/shutdown.py
-    assert all(p.stat().st_mode & 0o077 == 0 for p in found), "private to the user"
+    repeated = run(tmp_path)
+    assert repeated[:3] == (value, 0, compiled)
+    files = [p for p in tmp_path.rglob("*") if p.is_file()]
+    assert len(files) == compiled + 1  # and the program of runtime/running/shutdown.py
+    assert all(p.stat().st_mode & 0o077 == 0 for p in files), "private to the user"
 
 
 def test_callbacks_are_those_of_the_process(tmp_path):
-    """A program on disk holds none; equal programs of one process do not mix theirs."""
+    """A cached program has no callbacks; equal programs of one process keep theirs apart."""
     setup = """
 import sys
 def shifted(by):
@@ -51,10 +51,10 @@ def shifted(by):
     return mj.jit(lambda x: mj.pure_callback(double, like, x) + 1)
 print(float(shifted({0})(1.0)), float(shifted({1})(1.0)), file=sys.stderr)
 """
-    value, compiled, loaded, said = run(tmp_path, setup.format(10, 20))
-    assert said == "13.0 23.0\n" and loaded == 1  # by the second, of the first
-    again = run(tmp_path, setup.format(30, 40))
-    assert again == (value, 0, compiled + 1, "33.0 43.0\n")
+    value, compiled, loaded, output = run(tmp_path, setup.format(10, 20))
+    assert output == "13.0 23.0\n" and loaded == 1  # by the second, of the first
+    repeated = run(tmp_path, setup.format(30, 40))
+    assert repeated == (value, 0, compiled + 1, "33.0 43.0\n")
 
 
 def test_damaged_entries_are_compiled_again(tmp_path):
@@ -88,11 +88,11 @@ def test_the_directory_can_be_chosen(tmp_path):
     assert [p for p in chosen.rglob("*") if p.is_file()]
 
 
-def test_a_useless_home_says_nothing(tmp_path):
+def test_an_unusable_home_is_ignored_silently(tmp_path):
     file = pathlib.Path(tmp_path, "file")
     file.write_text("not a directory")
-    _, compiled, loaded, said = run(file, HOME=str(file))
-    assert compiled > 0 and loaded == 0 and said == ""
+    _, compiled, loaded, output = run(file, HOME=str(file))
+    assert compiled > 0 and loaded == 0 and output == ""
 
 
 def test_other_options_are_other_programs(tmp_path):

@@ -1,7 +1,7 @@
-"""Faults of the compiler: values on every road, and the table of what is done.
+"""Compiler faults: values in every way to the compiler, and the table of cures.
 
-Source of truth: NumPy in float64.  The tests with `without_cure` see a fault where its cure
-is switched off, in jaxlibs that have it: when one fails, the fault has an end.
+Source of truth: NumPy in float64.  The tests with `without_cure` observe a fault with its
+cure switched off, in jaxlibs that have it. When one fails, the fault has been fixed.
 """
 
 import ast
@@ -41,8 +41,8 @@ has_ynn_fault = pytest.mark.skipif(
 )
 
 
-def close(got, want, tolerance=1e-5):
-    np.testing.assert_allclose(np.asarray(got, np.float64), want, tolerance, tolerance)
+def close(got, expected, tolerance=1e-5):
+    np.testing.assert_allclose(np.asarray(got, np.float64), expected, tolerance, tolerance)
 
 
 REDUCTIONS = {
@@ -55,17 +55,17 @@ REDUCTIONS = {
 
 @pytest.mark.parametrize("name", REDUCTIONS)
 def test_reduced_product(name):
-    reduction, want = REDUCTIONS[name]
-    close(mj.jit(mj.vmap(lambda r: reduction(M32 @ r)))(X32), want)
+    reduction, expected = REDUCTIONS[name]
+    close(mj.jit(mj.vmap(lambda r: reduction(M32 @ r)))(X32), expected)
 
 
 @has_ynn_fault
 def test_reduced_product_without_cure():
     lowered = mj.jit(mj.vmap(lambda r: jnp.linalg.norm(M32 @ r))).lower(X32)
-    want = np.sqrt((Y * Y).sum(1))
-    wrong = abs(np.asarray(lowered.compile(UNCURED)(X32)) - want) > 1e-3
+    expected = np.sqrt((Y * Y).sum(1))
+    wrong = abs(np.asarray(lowered.compile(UNCURED)(X32)) - expected) > 1e-3
     assert wrong[:32768].sum() == 0 and wrong[32768:].sum() > 200
-    close(lowered.compile()(X32), want)
+    close(lowered.compile()(X32), expected)
 
 
 @pytest.mark.parametrize("dtype", ["float64", "bfloat16"])
@@ -120,7 +120,7 @@ ROADS = {
 
 
 @pytest.mark.parametrize("road", ROADS)
-def test_roads(road):
+def test_every_way_to_the_compiler(road):
     close(ROADS[road](X32), np.sqrt((Y * Y).sum(1)))
 
 
@@ -178,7 +178,8 @@ def test_pattern_of_old_products():
 
 @has_ynn_fault
 def test_options_of_programs():
-    """The option is part of the key, is set where it must be alone, and is the user's."""
+    """The option is part of the key, is set only where necessary, and users can override
+    it."""
     narrow = lowered_text(norms, X32)
     bytecode = compiler.module_bytes(narrow)
     cured = faults.overrides_for("cpu", narrow, bytecode, {"other": 1})
@@ -215,7 +216,7 @@ np.testing.assert_allclose(out[0][:50], want, 1e-3, 1e-4)
 
 
 def test_stacks_of_matrices():
-    """Without its cure the program waits for ever: so in a process that can be ended."""
+    """Run in a process that can be killed: without the cure the program never ends."""
     env = {**os.environ, "JAX_NUM_CPU_DEVICES": "1", "PYTHONPATH": str(ROOT)}
     subprocess.run([sys.executable, "-c", STACKS], env=env, check=True, timeout=120)
 

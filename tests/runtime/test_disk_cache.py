@@ -1,7 +1,7 @@
-"""The cache of compiled programs on disk: kept entries, and all that may go wrong.
+"""The disk cache of compiled programs: entries, and all that may go wrong.
 
-The tests may run as root, whom permissions do not bind; so failures of the file system
-are made by replacing functions of `os`.
+The tests may run as root, to whom permissions do not apply; so failures of the file system
+are simulated by replacing functions of `os`.
 """
 
 import contextlib
@@ -61,7 +61,7 @@ def noise(n, seed=0):
     [b"", b"x", bytes(100_000), PROGRAM, noise(100), noise(50_000)],
     ids=["empty", "one", "zeros", "words", "short noise", "noise"],
 )
-def test_what_was_put_is_got(cache, blob):
+def test_get_returns_what_put_stored(cache, blob):
     assert cache.get("k") is None
     cache.put("k", blob)
     assert cache.get("k") == blob
@@ -145,7 +145,7 @@ def test_a_file_of_someone_else_is_removed(cache, monkeypatch):
 
 
 def damaged(entry):
-    """Every way to hurt an entry: cut, lengthened, each byte changed, foreign."""
+    """Return damaged entries: truncated, lengthened, with each byte changed, foreign."""
     header = disk_cache._HEADER
     for n in [*range(header + 1), (header + len(entry)) // 2, len(entry) - 1]:
         yield entry[:n]
@@ -182,14 +182,14 @@ def test_an_entry_under_another_name_is_a_miss(cache):
     assert cache.get("l") is None and files(cache) == []
 
 
-def test_what_is_no_plain_file_is_a_miss(cache, tmp_path):
+def test_a_special_file_is_a_miss(cache, tmp_path):
     cache.put("k", b"1")
     path = only_file(cache)
     elsewhere = tmp_path / "elsewhere"
     os.replace(path, elsewhere)
     os.symlink(elsewhere, path)
     assert cache.get("k") is None
-    cache.put("k", b"2")  # the link gives way, its target stays
+    cache.put("k", b"2")  # the link is replaced, its target stays
     assert cache.get("k") == b"2" and not os.path.islink(path)
     os.unlink(path)
     os.mkfifo(path, 0o600)
@@ -261,12 +261,12 @@ def test_a_read_only_directory_still_answers(cache, monkeypatch, code):
     assert cache.get("l") is None and files(cache) == before
     with open(only_file(cache), "ab") as f:
         f.write(b"damage")
-    assert cache.get("k") is None  # it stays, for it cannot be removed
+    assert cache.get("k") is None  # it stays, since it cannot be removed
 
 
 @contextlib.contextmanager
 def plain_user():
-    """A new directory, and a user whom permissions bind."""
+    """A new directory, and a user to whom permissions apply."""
     with tempfile.TemporaryDirectory() as directory:
         if os.geteuid() != 0:
             yield directory
@@ -325,7 +325,7 @@ def test_a_file_that_cannot_be_read(cache, monkeypatch, name):
     assert cache.get("k") == b"1"
 
 
-def test_a_directory_that_cannot_be_looked_at(cache, monkeypatch):
+def test_a_directory_whose_status_cannot_be_read(cache, monkeypatch):
     cache.put("k", b"1")
     monkeypatch.setattr(os, "stat", failing(errno.EACCES))
     assert cache.get("k") is None
@@ -424,11 +424,11 @@ def test_an_entry_beyond_the_limit_is_not_kept(tmp_path):
     assert cache.get("large") is None and cache.get("small") == b"1"
     cache.put("fits", noise(900))
     assert cache.get("fits") == noise(900)
-    cache.put("fits too", noise(900, 1))  # above three quarters, and yet it stays
+    cache.put("fits too", noise(900, 1))  # above three quarters, but below the limit: it stays
     assert cache.get("fits too") == noise(900, 1) and len(files(cache)) == 1
     DiskCache(tmp_path / "c", -1).put("large", noise(1000))
     assert DiskCache(tmp_path / "c", -1).get("large") == noise(1000)
-    assert cache.get("large") is None  # made under another limit
+    assert cache.get("large") is None  # stored under another limit
     nothing = DiskCache(tmp_path / "d", 0)
     nothing.put("k", b"")
     assert nothing.get("k") is None
@@ -453,7 +453,7 @@ def test_the_directory_is_listed_rarely(tmp_path, monkeypatch):
 
 
 def test_many_files_are_seldom_listed_by_processes_that_write_little(tmp_path, monkeypatch):
-    """As often as by one that writes what they all do, and the limit holds roughly."""
+    """As often as by one process that writes as much as all, and the limit roughly holds."""
     listings, rng = [], random.Random(0)
     real = disk_cache._list
     monkeypatch.setattr(disk_cache, "_MANY", 10)
@@ -463,7 +463,7 @@ def test_many_files_are_seldom_listed_by_processes_that_write_little(tmp_path, m
     for i in range(800):  # 0.8 MB, which is 16 eighths of the limit
         DiskCache(tmp_path / "c", limit).put(f"{i}", noise(960, i))
         if i < 9:
-            assert len(listings) == i + 1  # few files are listed by each
+            assert len(listings) == i + 1  # each process lists a directory of few files
         most = max(most, len(os.listdir(tmp_path / "c")))
     assert 9 + 8 <= len(listings) <= 9 + 32
     assert 300 < most <= 600
@@ -542,7 +542,7 @@ def test_many_processes(tmp_path):
     names = os.listdir(path)
     assert not [name for name in names if name.startswith(".writing-")]
     total = sum(os.path.getsize(path / name) for name in names)
-    # Each process may write an eighth before it looks again.
+    # Each process may write an eighth before it lists again.
     assert 0 < total <= 60_000 * (1 + 4 / 8)
 
 
@@ -579,7 +579,7 @@ def test_import_does_no_work():
 
 
 def test_a_get_opens_one_file(cache, monkeypatch):
-    """However many entries there are."""
+    """This holds for any number of entries."""
     for i in range(30):
         cache.put(f"k{i}", noise(100, i))
     opened, real = [], os.open
@@ -598,7 +598,7 @@ def test_default_directory(tmp_path, monkeypatch):
     monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
     expected = str(home / ".cache" / "minijax" / "programs")
     assert default_directory() == expected
-    assert not (home / ".cache").exists()  # asking makes nothing
+    assert not (home / ".cache").exists()  # the query creates no directory
     monkeypatch.setenv("XDG_CACHE_HOME", "relative")
     assert default_directory() == expected
     other = tmp_path / "xdg" / "cache"
@@ -628,7 +628,7 @@ def test_no_default_directory(tmp_path, monkeypatch):
     with monkeypatch.context() as m:
         m.setattr(os, "access", lambda path, mode: False)
         assert default_directory() is None
-    # Root does not leave files of its own in the home of another user.
+    # Root does not write its own files into the home of another user.
     real = os.stat
 
     def of_someone(path, *args, **kwargs):

@@ -1,5 +1,5 @@
-"""Values on the host: read without a copy, kept alive by what reads them, and without
-looking for a module that is not ours."""
+"""Values on the host: read without a copy, kept alive by their readers, and without a
+search for the module jax."""
 
 import gc
 import subprocess
@@ -35,18 +35,18 @@ def test_a_view_keeps_the_memory_and_no_view_keeps_it(dtype):
     x = (jnp.arange(1000) % 7).astype(dtype)
     alive = weakref.ref(x)
     value = np.asarray(x)
-    want = value.astype(np.float32)
+    expected = value.astype(np.float32)
     del x
     gc.collect()
     others = [jnp.full(1000, 5, dtype) + jnp.ones(1000, dtype) for _ in range(10)]
-    assert (value.astype(np.float32) == want).all() and len(others) == 10
+    assert (value.astype(np.float32) == expected).all() and len(others) == 10
     del value
     gc.collect()
     assert alive() is None
 
 
-def test_what_was_read_is_given_away_all_the_same():
-    """Reading keeps no view, which would keep a donated array's memory in use."""
+def test_an_array_that_was_read_can_be_donated():
+    """A read caches no view, which would keep a donated array's memory alive."""
     f = mj.jit(lambda x: x, donate_argnums=0)
     for _ in range(3):
         x = jnp.arange(4.0) + 1
@@ -68,7 +68,7 @@ def test_keys_are_not_read():
 
 
 def test_no_module_named_jax_is_looked_for():
-    """By what reads, makes, computes or prints arrays on one device."""
+    """This holds for reading, creating, computing and printing arrays on one device."""
     code = """
 import sys
 from collections.abc import Hashable
@@ -96,7 +96,7 @@ print(sorted(set(seen)))
     assert done.stdout.strip() == "[]"
 
 
-def test_getting_leaves_what_is_traced():
+def test_device_get_leaves_tracers():
     seen, ones = [], jnp.ones(2)
 
     def f(x):
@@ -111,8 +111,8 @@ def test_getting_leaves_what_is_traced():
 
 
 @pytest.mark.parametrize("n", [0, 1, 5, 100, 101, 250])
-def test_rows_are_the_same_however_often_they_are_asked_for(n):
-    """The first time they are cut on the host, then by compiled programs, in chunks."""
+def test_rows_are_equal_each_time(n):
+    """The first time they are split on the host, later by compiled programs, in chunks."""
     x = jnp.arange(2.0 * n).reshape(n, 2)
     for _ in range(3):
         rows = list(x)
@@ -124,7 +124,7 @@ def test_rows_are_the_same_however_often_they_are_asked_for(n):
 
 
 def test_neither_arrays_nor_tracers_are_hashable():
-    # Python's own test, which libraries make before they choose a key.
+    # `hash` itself: libraries test it before they choose a key.
     values = [jnp.ones(2), mj.random.key(0)]
     keep = lambda x: values.append(x) or x
     mj.grad(keep)(1.0), mj.jit(mj.vmap(keep))(jnp.ones(2)), mj.jit(keep)(1.0)

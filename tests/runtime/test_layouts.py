@@ -1,4 +1,4 @@
-"""Layouts: what orders the elements of arrays; programs are told, arrays tell."""
+"""Memory layouts of arrays, requested in programs and reported by arrays."""
 
 import pickle
 from types import SimpleNamespace
@@ -13,33 +13,39 @@ from minijax.experimental.layout import Format, Layout, with_layout_constraint
 from minijax.runtime.sharding.layouts import check_tiles
 
 X = jnp.arange(6.0).reshape(2, 3)
-BACK, PLAIN = Layout((1, 0)), Layout((0, 1))
-HERE = X.sharding
+COLUMN_MAJOR, ROW_MAJOR = Layout((1, 0)), Layout((0, 1))
+DEVICE = X.sharding
 
 
 def test_layouts_and_formats_are_values():
-    assert Layout([1, 0]) == BACK != PLAIN and hash(Layout((1, 0))) == hash(BACK)
-    assert Format(BACK, HERE) == Format(Layout((1, 0)), HERE) != Format(PLAIN, HERE)
+    assert Layout([1, 0]) == COLUMN_MAJOR != ROW_MAJOR and hash(Layout((1, 0))) == hash(
+        COLUMN_MAJOR
+    )
+    assert (
+        Format(COLUMN_MAJOR, DEVICE)
+        == Format(Layout((1, 0)), DEVICE)
+        != Format(ROW_MAJOR, DEVICE)
+    )
     assert len({Format(), Format(None, None), Format(Layout.AUTO)}) == 2
     assert repr(Format(Layout.AUTO)) == "Format(layout=AUTO, sharding=None)"
     for wrong in ((3, None), (None, mj.devices()[0])):
         with pytest.raises(TypeError, match="Invalid value received for the"):
             Format(*wrong)
     with pytest.raises(ValueError, match="Sharding has to be concrete"):
-        Format(BACK)
+        Format(COLUMN_MAJOR)
 
 
-def test_arrays_tell_how_they_lie():
-    assert X.format == Format(Layout((0, 1), ()), HERE)
+def test_arrays_have_a_format():
+    assert X.format == Format(Layout((0, 1), ()), DEVICE)
     mesh = mj.make_mesh((2,), ("x",))
-    cut = mj.device_put(X, Format(PLAIN, mj.NamedSharding(mesh, mj.P("x"))))
-    assert cut.format.layout.major_to_minor == (0, 1)
-    assert cut.format.sharding.spec == mj.P("x") and cut.tolist() == X.tolist()
+    sharded = mj.device_put(X, Format(ROW_MAJOR, mj.NamedSharding(mesh, mj.P("x"))))
+    assert sharded.format.layout.major_to_minor == (0, 1)
+    assert sharded.format.sharding.spec == mj.P("x") and sharded.tolist() == X.tolist()
     assert mj.device_put(X, X.format).tolist() == X.tolist()
 
 
-def laid_out(x=X, order=BACK):
-    return mj.device_put(x, Format(order, HERE))
+def with_layout(x=X, order=COLUMN_MAJOR):
+    return mj.device_put(x, Format(order, DEVICE))
 
 
 def order(x):
@@ -50,20 +56,20 @@ CUBE = np.arange(24, dtype=np.int32).reshape(2, 3, 4)
 
 
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16", "bool", "int4", "complex64"])
-def test_arrays_of_other_orders(dtype):
+def test_arrays_with_custom_layouts(dtype):
     x = CUBE.astype(dtype)
-    back = laid_out(x, Layout((1, 2, 0)))
-    assert order(back) == (1, 2, 0) and back.committed and back.sharding == HERE
+    back = with_layout(x, Layout((1, 2, 0)))
+    assert order(back) == (1, 2, 0) and back.committed and back.sharding == DEVICE
     assert np.asarray(back).tolist() == back.tolist() == x.tolist()
     assert repr(back) == repr(jnp.asarray(x))
-    again = mj.device_put(back, back.format)
-    assert again.unsafe_buffer_pointer() == back.unsafe_buffer_pointer()
-    assert mj.device_put(back, HERE) is back
-    plain = mj.device_put(back, Format(Layout((0, 1, 2)), HERE))
-    assert order(plain) == (0, 1, 2) and plain.tolist() == x.tolist()
+    repeated = mj.device_put(back, back.format)
+    assert repeated.unsafe_buffer_pointer() == back.unsafe_buffer_pointer()
+    assert mj.device_put(back, DEVICE) is back
+    converted = mj.device_put(back, Format(Layout((0, 1, 2)), DEVICE))
+    assert order(converted) == (0, 1, 2) and converted.tolist() == x.tolist()
 
 
-# What may read the memory of an array: each must know in which order it lies.
+# Everything that reads the memory of an array must respect its layout.
 READERS = {
     "operation": lambda x: x + 1,
     "two orders": lambda x: jnp.concatenate([X, x, X]),
@@ -100,49 +106,49 @@ MESH = mj.make_mesh((1,), ("x",))
 
 
 @pytest.mark.parametrize("name", READERS)
-def test_readers_know_the_order(name):
+def test_readers_respect_the_layout(name):
     read = READERS[name]
-    for _ in range(2):  # the second call is C++'s, which knows one signature
-        found, want = read(laid_out()), read(X)
-        assert mj.tree.map(np.shape, found) == mj.tree.map(np.shape, want)
-        for x, y in zip(mj.tree.leaves(found), mj.tree.leaves(want), strict=True):
+    for _ in range(2):  # the second call takes the C++ fast path
+        result, expected = read(with_layout()), read(X)
+        assert mj.tree.map(np.shape, result) == mj.tree.map(np.shape, expected)
+        for x, y in zip(mj.tree.leaves(result), mj.tree.leaves(expected), strict=True):
             np.testing.assert_array_equal(x, y)
 
 
 PAIR = mj.sharding.Mesh(np.array(mj.devices()[:2]), ("x",))
-ONE_DEVICE = {"on a mesh", "parts", "dlpack", "shards"}  # of what lies on one alone
+ONE_DEVICE = {"on a mesh", "parts", "dlpack", "shards"}  # for single-device arrays only
 
 
-def over(spec, order=BACK, x=X):
+def over(spec, order=COLUMN_MAJOR, x=X):
     where = mj.NamedSharding(PAIR, mj.P(*spec))
     return mj.device_put(x, Format(order, where))
 
 
 @pytest.mark.parametrize("name", [name for name in READERS if name not in ONE_DEVICE])
-@pytest.mark.parametrize("spec", [("x",), ()], ids=["cut", "whole"])
-def test_readers_know_the_order_over_a_mesh(name, spec):
+@pytest.mark.parametrize("spec", [("x",), ()], ids=["sharded", "replicated"])
+def test_readers_respect_the_layout_over_a_mesh(name, spec):
     read = READERS[name]
     for _ in range(2):
-        found, want = read(over(spec)), read(X)
-        for x, y in zip(mj.tree.leaves(found), mj.tree.leaves(want), strict=True):
+        result, expected = read(over(spec)), read(X)
+        for x, y in zip(mj.tree.leaves(result), mj.tree.leaves(expected), strict=True):
             np.testing.assert_array_equal(x, y)
 
 
-def test_arrays_of_other_orders_over_a_mesh():
+def test_arrays_with_custom_layouts_over_a_mesh():
     x = over(("x",))
     assert order(x) == (1, 0) and x.tolist() == X.tolist()
     assert repr(x) == repr(X) and x.sharding == mj.NamedSharding(PAIR, mj.P("x"))
     for part in x.addressable_shards:
         assert order(part.data) == (1, 0)
         assert part.data.tolist() == X[part.index].tolist()
-    again = mj.device_put(x, x.format)
-    assert [s.data.unsafe_buffer_pointer() for s in again.addressable_shards] == [
+    repeated = mj.device_put(x, x.format)
+    assert [s.data.unsafe_buffer_pointer() for s in repeated.addressable_shards] == [
         s.data.unsafe_buffer_pointer() for s in x.addressable_shards
     ]
     assert order(mj.device_put(x, x.sharding)) == (1, 0)
     assert order(mj.device_put(x, mj.NamedSharding(PAIR, mj.P()))) == (0, 1)
-    assert order(mj.device_put(x, Format(PLAIN, x.sharding))) == (0, 1)
-    assert order(with_layout_constraint(over(("x",), PLAIN), BACK)) == (1, 0)
+    assert order(mj.device_put(x, Format(ROW_MAJOR, x.sharding))) == (0, 1)
+    assert order(with_layout_constraint(over(("x",), ROW_MAJOR), COLUMN_MAJOR)) == (1, 0)
     made = mj.make_array_from_callback((2, 3), x.format, lambda at: np.asarray(X)[at])
     assert order(made) == (1, 0) and made.tolist() == X.tolist()
     key = mj.device_put(mj.random.split(mj.random.key(0)), Format(Layout((0,)), x.sharding))
@@ -152,51 +158,51 @@ def test_arrays_of_other_orders_over_a_mesh():
     )
 
 
-def test_functions_take_and_give_other_orders_over_a_mesh():
+def test_functions_take_and_return_custom_layouts_over_a_mesh():
     x = over(("x",))
     f = mj.jit(
         lambda x: (x + 1, x * 2), in_shardings=x.format, out_shardings=(x.format, x.sharding)
     )
-    for given in (x, X, x):
-        more, twice = f(given)
+    for operand in (x, X, x):
+        more, twice = f(operand)
         assert order(more) == (1, 0) and order(twice) == (0, 1)
         np.testing.assert_array_equal(more, X + 1)
         np.testing.assert_array_equal(twice, X * 2)
     with pytest.raises(ValueError, match="Layout passed to jit does not match"):
-        f(over(("x",), PLAIN))
+        f(over(("x",), ROW_MAJOR))
     compiled = f.lower(x).compile()
     assert compiled.input_formats[0][0].layout.major_to_minor == (1, 0)
     assert order(compiled(x)[0]) == (1, 0)
     with pytest.raises(ValueError, match="compiled for input layouts that disagree"):
-        compiled(over(("x",), PLAIN))
+        compiled(over(("x",), ROW_MAJOR))
     auto = Format(Layout.AUTO, x.sharding)
     g = mj.jit(lambda x: x.T @ x, in_shardings=auto, out_shardings=Format(Layout.AUTO))
     g = g.lower(mj.ShapeDtypeStruct((2, 3), "float32")).compile()
-    found = g(mj.device_put(X, g.input_formats[0][0]))
-    np.testing.assert_array_equal(found, X.T @ X)
+    result = g(mj.device_put(X, g.input_formats[0][0]))
+    np.testing.assert_array_equal(result, X.T @ X)
 
 
 def test_rows_are_where_their_array_is():
-    assert [x.committed for x in mj.device_put(X, HERE)] == [True, True]
+    assert [x.committed for x in mj.device_put(X, DEVICE)] == [True, True]
     assert [x.committed for x in X] == [False, False]
 
 
-BACK_HERE = Format(BACK, HERE)
+BACK_HERE = Format(COLUMN_MAJOR, DEVICE)
 
 
-def test_functions_take_and_give_other_orders():
+def test_functions_take_and_return_custom_layouts():
     f = mj.jit(
         lambda x: (x + 1, x.sum()), in_shardings=BACK_HERE, out_shardings=(BACK_HERE, None)
     )
-    for given in (X, np.asarray(X), laid_out(), X):
-        out, total = f(given)
+    for operand in (X, np.asarray(X), with_layout(), X):
+        out, total = f(operand)
         assert order(out) == (1, 0) and out.tolist() == (X + 1).tolist()
         assert float(total) == 15 and order(f(out)[0]) == (1, 0)
     text = f.lower(X).as_text()
     assert text.count('mhlo.layout_mode = "{0,1}"') == 2
-    wrong = mj.jit(lambda x: x, in_shardings=Format(PLAIN, HERE))
+    wrong = mj.jit(lambda x: x, in_shardings=Format(ROW_MAJOR, DEVICE))
     with pytest.raises(ValueError, match="Layout passed to jit does not match the lay"):
-        wrong(laid_out())
+        wrong(with_layout())
     with pytest.raises(ValueError, match="jit arguments with pytree key path x is inc"):
         mj.jit(lambda x: x, in_shardings=BACK_HERE)(X[0])
     with pytest.raises(ValueError, match="jit outputs with pytree key path result is "):
@@ -205,63 +211,63 @@ def test_functions_take_and_give_other_orders():
     assert order(made) == (1, 0) and made.tolist() == X.tolist()
 
 
-def test_programs_of_other_orders():
+def test_programs_with_custom_layouts():
     auto = Format(Layout.AUTO)
     best = mj.jit(jnp.transpose, in_shardings=auto, out_shardings=auto).lower(X).compile()
-    ((found,), _), out = best.input_formats, best.output_formats
-    assert (found.layout.major_to_minor, out.layout.major_to_minor) == ((0, 1), (1, 0))
-    there = best(mj.device_put(X, found))
-    assert order(there) == (1, 0) and there.tolist() == X.T.tolist()
+    ((result,), _), out = best.input_formats, best.output_formats
+    assert (result.layout.major_to_minor, out.layout.major_to_minor) == ((0, 1), (1, 0))
+    array = best(mj.device_put(X, result))
+    assert order(array) == (1, 0) and array.tolist() == X.T.tolist()
     of_type = mj.ShapeDtypeStruct((2, 3), "float32", sharding=BACK_HERE)
-    assert of_type.format == BACK_HERE and of_type.sharding == HERE
-    assert of_type == of_type.update() != of_type.update(sharding=HERE)
-    for given in (of_type, laid_out()):
-        compiled = mj.jit(lambda x: x * 2).lower(given).compile()
+    assert of_type.format == BACK_HERE and of_type.sharding == DEVICE
+    assert of_type == of_type.update() != of_type.update(sharding=DEVICE)
+    for operand in (of_type, with_layout()):
+        compiled = mj.jit(lambda x: x * 2).lower(operand).compile()
         assert compiled.input_formats[0][0].layout.major_to_minor == (1, 0)
-        for x in (laid_out(), X):
+        for x in (with_layout(), X):
             assert compiled(x).tolist() == (X * 2).tolist()
         with pytest.raises(ValueError, match="input layouts that disagree"):
-            compiled(mj.device_put(X, HERE))
+            compiled(mj.device_put(X, DEVICE))
     read = serialize_executable.deserialize_and_load(*serialize_executable.serialize(compiled))
-    assert read(laid_out()).tolist() == (X * 2).tolist()
-    plain = mj.jit(lambda x: x * 2).lower(X).compile()
+    assert read(with_layout()).tolist() == (X * 2).tolist()
+    converted = mj.jit(lambda x: x * 2).lower(X).compile()
     with pytest.raises(ValueError, match="input layouts that disagree"):
-        plain(laid_out())
+        converted(with_layout())
     with pytest.raises(TypeError, match="AUTO` cannot be used in place of"):
         mj.ShapeDtypeStruct((2, 3), "float32", sharding=auto)
 
 
-def test_keys_lie_with_their_words_together():
+def test_layouts_of_keys():
     keys = mj.random.split(mj.random.key(0), (2, 3))
-    back = laid_out(keys)
+    back = with_layout(keys)
     assert order(back) == (1, 0, 2)
     bits = mj.vmap(mj.vmap(mj.random.bits))
     assert bits(back).tolist() == bits(keys).tolist()
 
 
-def test_what_arrays_have_no_order():
+def test_values_without_layouts():
     tiled = Layout((0, 1), ((8, 128),))
     check_tiles(tiled, mj.devices()[0], "f")
-    tpu = SimpleNamespace(platform="tpu")  # its own layouts have tiles
+    tpu = SimpleNamespace(platform="tpu")  # its default layouts have tiles
     with pytest.raises(NotImplementedError, match=r"arrays of Layout\(.* are not"):
         check_tiles(tiled, tpu, "f")
     assert tiled.on(tpu) is None and tiled.on(mj.devices()[0]) == tiled
     with pytest.raises(ValueError, match="should be concrete"):
-        mj.device_put(X, Format(Layout.AUTO, HERE))
+        mj.device_put(X, Format(Layout.AUTO, DEVICE))
 
 
-@pytest.mark.parametrize("given", [Format(Layout.AUTO), Format(PLAIN, HERE), Format()])
-def test_programs_take_formats(given):
-    f = mj.jit(lambda x: x * 2, in_shardings=given, out_shardings=given)
+@pytest.mark.parametrize("operand", [Format(Layout.AUTO), Format(ROW_MAJOR, DEVICE), Format()])
+def test_programs_take_formats(operand):
+    f = mj.jit(lambda x: x * 2, in_shardings=operand, out_shardings=operand)
     assert f(X).tolist() == (X * 2).tolist()
     compiled = f.lower(X).compile()
-    ((found,), named), out = compiled.input_formats, compiled.output_formats
-    assert found.layout.major_to_minor == out.layout.major_to_minor == (0, 1)
-    assert not named and out.sharding == HERE
+    ((result,), named), out = compiled.input_formats, compiled.output_formats
+    assert result.layout.major_to_minor == out.layout.major_to_minor == (0, 1)
+    assert not named and out.sharding == DEVICE
 
 
-def test_values_in_programs_are_laid_out():
-    f = lambda x: with_layout_constraint(x * 2, BACK)
+def test_layout_constraints_in_programs():
+    f = lambda x: with_layout_constraint(x * 2, COLUMN_MAJOR)
     assert f(X).tolist() == mj.jit(f)(X).tolist() == (X * 2).tolist()
     text = mj.jit(f).lower(X).as_text()
     assert "@LayoutConstraint" in text and "dense<[0, 1]>" in text
@@ -270,7 +276,7 @@ def test_values_in_programs_are_laid_out():
     assert mj.jvp(f, (X,), (X,))[1].tolist() == (X * 2).tolist()
     lanes = mj.make_jaxpr(mj.vmap(f, in_axes=1))(X[:, None])
     assert "major_to_minor=(0, 2, 1)" in str(lanes)
-    tree = with_layout_constraint({"a": X, "b": (X,)}, {"a": BACK, "b": PLAIN})
+    tree = with_layout_constraint({"a": X, "b": (X,)}, {"a": COLUMN_MAJOR, "b": ROW_MAJOR})
     assert tree["a"].tolist() == X.tolist()
     assert (order(tree["a"]), order(tree["b"][0])) == ((1, 0), (0, 1))
 
@@ -279,7 +285,7 @@ def test_layouts_that_do_not_fit():
     with pytest.raises(ValueError, match="Length of major_to_minor and the rank"):
         with_layout_constraint(X, Layout((0, 1, 2)))
     with pytest.raises(ValueError, match="Length of major_to_minor and the rank"):
-        mj.device_put(X, Format(Layout((0,)), HERE))
+        mj.device_put(X, Format(Layout((0,)), DEVICE))
     with pytest.raises(TypeError, match="requires layouts"):
         with_layout_constraint(X, 3)
 
@@ -288,13 +294,13 @@ def test_layouts_that_do_not_fit():
     "layout", [Layout((0, 1), ((2, 128),)), Layout((1, 0), ((4, 2), (2, 1)))]
 )
 def test_arrays_in_tiles(layout):
-    tiled, mesh = laid_out(X, layout), mj.make_mesh((2,), ("x",))
-    cut = mj.device_put(X, Format(layout, mj.NamedSharding(mesh, mj.P("x"))))
-    put = mj.jit(lambda x: x * 2, out_shardings=Format(layout, HERE))(tiled)
-    for x in (tiled, cut, put / 2, with_layout_constraint(X, layout)):
+    tiled, mesh = with_layout(X, layout), mj.make_mesh((2,), ("x",))
+    sharded = mj.device_put(X, Format(layout, mj.NamedSharding(mesh, mj.P("x"))))
+    put = mj.jit(lambda x: x * 2, out_shardings=Format(layout, DEVICE))(tiled)
+    for x in (tiled, sharded, put / 2, with_layout_constraint(X, layout)):
         assert x.tolist() == X.tolist() and (x + 1).tolist() == (X + 1).tolist()
     assert tiled.format.layout == layout
-    assert tiled.format.layout == cut.format.layout == put.format.layout
+    assert tiled.format.layout == sharded.format.layout == put.format.layout
     compiled = (
         mj.jit(lambda x: x.T)
         .lower(mj.ShapeDtypeStruct(X.shape, X.dtype, sharding=tiled.format))
@@ -302,34 +308,34 @@ def test_arrays_in_tiles(layout):
     )
     assert compiled(tiled).tolist() == X.T.tolist()
     with pytest.raises(ValueError, match="input layouts that disagree"):
-        compiled(mj.device_put(X, HERE))
+        compiled(mj.device_put(X, DEVICE))
 
 
-def test_results_lie_as_programs_put_them_last():
-    f = mj.jit(lambda x: (with_layout_constraint(x * 2, BACK), x + 1))
-    for _ in range(2):  # by Python, and by C++
-        back, plain = f(X)
-        assert (order(back), order(plain)) == ((1, 0), (0, 1))
-        assert back.tolist() == (X * 2).tolist() and plain.tolist() == (X + 1).tolist()
+def test_results_keep_the_last_layout_in_the_program():
+    f = mj.jit(lambda x: (with_layout_constraint(x * 2, COLUMN_MAJOR), x + 1))
+    for _ in range(2):  # in Python, then in C++
+        back, converted = f(X)
+        assert (order(back), order(converted)) == ((1, 0), (0, 1))
+        assert back.tolist() == (X * 2).tolist() and converted.tolist() == (X + 1).tolist()
     assert order(f(back)[0]) == (1, 0) and order(back + back) == (0, 1)
-    pair = mj.jit(lambda x: with_layout_constraint(x, BACK) * 2)
+    pair = mj.jit(lambda x: with_layout_constraint(x, COLUMN_MAJOR) * 2)
     assert order(pair(X)) == (0, 1)
     assert order(f.lower(X).compile()(X)[0]) == (1, 0)
 
 
 def test_a_format_is_a_constraint_to_its_sharding_and_its_layout():
-    constrain = lambda x: mj.lax.with_sharding_constraint(x * 2, Format(BACK, HERE))
+    constrain = lambda x: mj.lax.with_sharding_constraint(x * 2, Format(COLUMN_MAJOR, DEVICE))
     assert mj.jit(constrain)(X).tolist() == constrain(X).tolist() == (X * 2).tolist()
     text = mj.jit(constrain).lower(X).as_text()
     assert "@LayoutConstraint" in text and "dense<[0, 1]>" in text
-    assert mj.lax.with_sharding_constraint(X, Format(None, HERE)).sharding == HERE
+    assert mj.lax.with_sharding_constraint(X, Format(None, DEVICE)).sharding == DEVICE
     with pytest.raises(ValueError, match="Length of major_to_minor and the rank"):
-        mj.lax.with_sharding_constraint(X, Format(Layout((0,)), HERE))
+        mj.lax.with_sharding_constraint(X, Format(Layout((0,)), DEVICE))
 
 
-def test_what_is_flattened_once_knows_the_order():
+def test_flattened_calls_respect_the_layout():
     read = mj.jit(lambda tree, y: tree["a"] + y)
-    there = mj.device_put(X, HERE)
-    for x in (X, laid_out(), there, laid_out()):
+    array = mj.device_put(X, DEVICE)
+    for x in (X, with_layout(), array, with_layout()):
         for tree, y in (({"a": x}, X), ({"a": X}, x)):
             assert read(mj.tree_util.flattened(tree), y).tolist() == (X + X).tolist()

@@ -1,4 +1,4 @@
-"""Values in the host's memory: `device_put` to a memory, and what may be done there."""
+"""Values in host memory: `device_put` to a memory, and operations there."""
 
 import functools
 
@@ -20,13 +20,13 @@ def kind(x):
 
 
 def test_a_value_goes_to_the_host_and_back():
-    there = mj.device_put(X, Space.Host)
-    assert kind(there) == "pinned_host"
-    assert there.aval.memory_space is Space.Host
-    assert str(there.aval) == "float32<host>[4]"
-    back = mj.device_put(there, Space.Device)
+    on_host = mj.device_put(X, Space.Host)
+    assert kind(on_host) == "pinned_host"
+    assert on_host.aval.memory_space is Space.Host
+    assert str(on_host.aval) == "float32<host>[4]"
+    back = mj.device_put(on_host, Space.Device)
     assert kind(back) == "device" and back.aval.memory_space is Space.Device
-    np.testing.assert_array_equal(there, X)
+    np.testing.assert_array_equal(on_host, X)
     np.testing.assert_array_equal(back, X)
 
 
@@ -41,15 +41,15 @@ def test_a_sharding_names_a_memory():
 
 @pytest.mark.parametrize("wrap", [lambda f: f, mj.jit], ids=["eager", "jit"])
 def test_results_stay_where_the_operands_are(wrap):
-    there = mj.device_put(X, Space.Host)
-    for _ in range(2):  # the second call goes by C++
-        out = wrap(lambda x: x + 1)(there)
+    on_host = mj.device_put(X, Space.Host)
+    for _ in range(2):  # the second call takes the C++ fast path
+        out = wrap(lambda x: x + 1)(on_host)
         assert kind(out) == "pinned_host"
         np.testing.assert_array_equal(out, X + 1)
-        home = wrap(lambda x: mj.device_put(x, Space.Device) * 2)(there)
+        home = wrap(lambda x: mj.device_put(x, Space.Device) * 2)(on_host)
         assert kind(home) == "device"
         np.testing.assert_array_equal(home, X * 2)
-        np.testing.assert_array_equal(wrap(lambda x: x.sum())(there), X.sum())
+        np.testing.assert_array_equal(wrap(lambda x: x.sum())(on_host), X.sum())
 
 
 def test_one_function_for_both_memories():
@@ -61,14 +61,14 @@ def test_one_function_for_both_memories():
 @pytest.mark.parametrize("wrap", [lambda f: f, mj.jit], ids=["eager", "jit"])
 def test_two_memories_do_not_mix(wrap):
     f = wrap(lambda x, y: x + y)
-    there = mj.device_put(X, Space.Host)
+    on_host = mj.device_put(X, Space.Host)
     with pytest.raises(ValueError, match=r"memory_space.*`add`.*must be the same") as e:
-        f(there, X)
+        f(on_host, X)
     assert "float32<host>[4] and float32[4]" in str(e.value)
     assert "device_put" in str(e.value)
 
 
-def test_bad_places_are_refused():
+def test_bad_memory_kinds_are_rejected():
     for bad in ("pinned_host", 3, Space.Any):
         with pytest.raises(ValueError, match=r"device_put.*only accepts"):
             mj.device_put(X, bad)
@@ -108,11 +108,11 @@ def there_and_back(x):
 def test_transformations_pass_through_the_host(transform):
     expected = transform(jnp.sin)(jnp.asarray(X))
     for wrap in (lambda f: f, mj.jit):
-        found = wrap(transform(there_and_back))(jnp.asarray(X))
-        mj.tree.map(functools.partial(np.testing.assert_allclose, rtol=1e-6), found, expected)
+        result = wrap(transform(there_and_back))(jnp.asarray(X))
+        mj.tree.map(functools.partial(np.testing.assert_allclose, rtol=1e-6), result, expected)
 
 
-def test_accelerators_are_told_of_the_memory():
+def test_memory_kinds_are_passed_to_accelerators():
     lowered = mj.jit(there_and_back).trace(X).lower(lowering_platforms=("cuda",))
     text = lowered.as_text()
     assert text.count("@annotate_device_placement") == 2
@@ -141,7 +141,7 @@ def test_named_values_are_kept_on_the_host():
     f = mj.grad(mj.checkpoint(two_names, policy=OFFLOAD))
     text = str(mj.make_jaxpr(f)(X))
     assert text.count("f32<host>[4] = device_put") == 1
-    assert text.count("sin ") == 3  # nothing is computed again
+    assert text.count("sin ") == 3  # no recomputation
     for wrap in (lambda f: f, mj.jit):
         np.testing.assert_allclose(wrap(f)(X), mj.grad(two_names)(X), rtol=1e-6)
 
@@ -151,7 +151,7 @@ def test_in_a_scan_the_host_keeps_every_step():
         step = mj.checkpoint(lambda c, _: (two_names(c) * c, None), policy=OFFLOAD)
         return lax.scan(step, x, length=3)[0].sum()
 
-    def plain(x):
+    def reference(x):
         for _ in range(3):
             x = two_names(x) * x
         return x.sum()
@@ -159,7 +159,7 @@ def test_in_a_scan_the_host_keeps_every_step():
     text = str(mj.make_jaxpr(mj.grad(f))(X))
     assert "f32<host>[3,4]" in text
     for wrap in (lambda f: f, mj.jit):
-        np.testing.assert_allclose(wrap(mj.grad(f))(X), mj.grad(plain)(X), rtol=1e-5)
+        np.testing.assert_allclose(wrap(mj.grad(f))(X), mj.grad(reference)(X), rtol=1e-5)
 
 
 def test_products_are_kept_on_the_host():
@@ -189,8 +189,8 @@ def test_each_leaf_may_be_donated_or_copied():
     devices = mj.devices()[1]
     mj.device_put([one, two], devices, donate=[True, False])
     assert one.is_deleted() and not two.is_deleted()
-    kept, copied = mj.device_put([two, two], may_alias=[True, False])
-    assert kept.unsafe_buffer_pointer() == two.unsafe_buffer_pointer()
+    aliased, copied = mj.device_put([two, two], may_alias=[True, False])
+    assert aliased.unsafe_buffer_pointer() == two.unsafe_buffer_pointer()
     assert copied.unsafe_buffer_pointer() != two.unsafe_buffer_pointer()
     text = str(mj.make_jaxpr(lambda x: mj.device_put([x, x], donate=[True, False]))(X))
     assert "(ArrayCopySemantics.DONATE_INPUT, ArrayCopySemantics.REUSE_INPUT)" in text

@@ -1,4 +1,4 @@
-"""Calls over meshes: what errors name, shardings that jit takes, compiled calls, parts."""
+"""Calls over meshes: errors, shardings that jit takes, compiled calls, shards."""
 
 import pickle
 import warnings
@@ -102,7 +102,7 @@ DEVICES = {
 
 
 @pytest.mark.parametrize("name", DEVICES)
-def test_errors_name_what_is_elsewhere(name):
+def test_errors_name_operands_on_other_devices(name):
     call, message = DEVICES[name]
     start = "Received incompatible devices for jitted computation. Got .*"
     with pytest.raises(ValueError, match=start + message):
@@ -166,7 +166,7 @@ REFUSED = {
 
 
 @pytest.mark.parametrize("name", REFUSED)
-def test_what_is_refused(name):
+def test_rejected_calls(name):
     call, kind, message = REFUSED[name]
     with pytest.raises(kind, match=message):
         call()
@@ -178,13 +178,13 @@ def test_a_spec_in_a_type_is_over_the_mesh_that_reads_it():
     copies = [struct.update(weak_type=False), pickle.loads(pickle.dumps(struct))]
     assert copies == [struct] * 2
     for mesh in (over("x").mesh, Mesh(mj.devices()[:2], ("x",))):
-        lies = mj.NamedSharding(mesh, P("x"))
-        said = mj.ShapeDtypeStruct((8,), "f4", sharding=lies)
+        sharding = mj.NamedSharding(mesh, P("x"))
+        original = mj.ShapeDtypeStruct((8,), "f4", sharding=sharding)
         with mj.set_mesh(mesh):
-            assert struct.sharding == lies
-            assert struct == said and hash(struct) == hash(said)
-            assert all(copy.sharding == lies for copy in copies)
-        assert struct != said
+            assert struct.sharding == sharding
+            assert struct == original and hash(struct) == hash(original)
+            assert all(copy.sharding == sharding for copy in copies)
+        assert struct != original
 
 
 ONE_DEVICE = {
@@ -200,7 +200,7 @@ ONE_DEVICE = {
 
 
 @pytest.mark.parametrize("name", ONE_DEVICE)
-def test_one_device_is_a_sharding_too(name):
+def test_a_single_device_is_a_sharding(name):
     for _ in range(2):
         out = ONE_DEVICE[name]()
         assert out.sharding == ALONE and out.committed
@@ -232,20 +232,20 @@ def test_constraints_in_loops_and_branches_run_eagerly(name, where):
 @pytest.mark.parametrize(
     ("source", "target", "freed"), [("x", "x", True), ("x", "y", False), ("x", None, True)]
 )
-def test_donation_over_a_mesh_gives_what_fits(source, target, freed):
+def test_donation_over_a_mesh_reuses_matching_memory(source, target, freed):
     x = spread(source)
-    lie = None if target is None else over(target)
-    f = mj.jit(lambda x: x + 1, donate_argnums=0, out_shardings=lie)
+    sharding = None if target is None else over(target)
+    f = mj.jit(lambda x: x + 1, donate_argnums=0, out_shardings=sharding)
     with warnings.catch_warnings(record=True) as seen:
         warnings.simplefilter("always")
         out = f(x)
     assert x.is_deleted() == freed
     assert freed != any("donated buffers were not usable" in str(w.message) for w in seen)
     np.testing.assert_array_equal(out, VALUE + 1)
-    assert lie is None or out.sharding == lie
+    assert sharding is None or out.sharding == sharding
 
 
-def test_compiled_calls_refuse_what_lies_otherwise():
+def test_compiled_calls_reject_other_shardings():
     compiled = mj.jit(deep).lower({"w": spread("x")}, spread("x")).compile()
     message = (
         r"Computation was compiled for input shardings that disagree with the shardings of"
@@ -255,7 +255,7 @@ def test_compiled_calls_refuse_what_lies_otherwise():
     for wrong in (spread("y"), alone()):
         with pytest.raises(ValueError, match=message):
             compiled({"w": spread("x")}, wrong)
-    out = compiled({"w": VALUE}, jnp.asarray(VALUE))  # not committed: moved
+    out = compiled({"w": VALUE}, jnp.asarray(VALUE))  # uncommitted, so it is moved
     np.testing.assert_array_equal(out, 2 * VALUE)
     one = mj.jit(jnp.sin).lower(VALUE).compile()
     for wrong in (spread("x"), alone()):
@@ -265,7 +265,7 @@ def test_compiled_calls_refuse_what_lies_otherwise():
     assert unused.input_shardings == ((over("x"), None), {})
 
 
-def test_types_of_results_say_how_they_will_lie():
+def test_types_of_results_have_shardings():
     f = mj.jit(lambda x: (x, x), in_shardings=over("x"), out_shardings=(over("y"), None))
     for info in (f.eval_shape(VALUE), mj.eval_shape(f, VALUE), f.lower(VALUE).out_info):
         assert [s.sharding for s in info] == [over("y"), None]
@@ -275,8 +275,8 @@ def test_types_of_results_say_how_they_will_lie():
         assert STRUCT.update(sharding=P("x")).sharding == over("x")
 
 
-def test_parts_of_keys_and_numbers_of_copies():
-    """Parts of keys are keys; devices that hold the same part are counted."""
+def test_shards_of_keys_and_replica_ids():
+    """Shards of keys are keys; devices with the same shard are numbered."""
     keys = mj.random.split(mj.random.key(0), 8)
     parts = mj.device_put(keys, over("x")).addressable_shards
     assert all(p.data.dtype == keys.dtype and p.data.shape == (2,) for p in parts)
@@ -349,7 +349,7 @@ def test_the_device_of_a_function_within_another():
     ],
 )
 def test_empty_results_stay_on_their_device(f):
-    there = mj.devices()[1]
-    out = f(mj.device_put(mj.numpy.arange(3.0), there))
-    assert out.devices() == {there}
+    device = mj.devices()[1]
+    out = f(mj.device_put(mj.numpy.arange(3.0), device))
+    assert out.devices() == {device}
     assert out.committed

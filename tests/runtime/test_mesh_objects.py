@@ -1,4 +1,4 @@
-"""Meshes, specs and shardings as objects: attributes, printing, and what they refuse."""
+"""Meshes, specs and shardings as objects: attributes, printing, rejected arguments."""
 
 import pickle
 
@@ -33,7 +33,7 @@ def over(*spec):
 
 
 # Recorded from JAX 0.10.2.
-SAID = {
+REPRS = {
     "MESH": "Mesh(axis_sizes=(4, 2), axis_names=('x', 'y'), axis_types=(Auto, Auto))",
     "str(MESH)": "Mesh('x': 4, 'y': 2, axis_types=(Auto, Auto))",
     "MESH.shape": "OrderedDict([('x', 4), ('y', 2)])",
@@ -64,9 +64,9 @@ SAID = {
 }
 
 
-@pytest.mark.parametrize("text", SAID)
+@pytest.mark.parametrize("text", REPRS)
 def test_how_they_print(text):
-    assert repr(eval(text)) == SAID[text] or eval(text) == SAID[text]
+    assert repr(eval(text)) == REPRS[text] or eval(text) == REPRS[text]
 
 
 # Key sentences of JAX 0.10.2.
@@ -101,20 +101,20 @@ REFUSED = {
 
 
 @pytest.mark.parametrize("name", REFUSED)
-def test_what_they_refuse(name):
+def test_rejected_arguments(name):
     call, kind, message = REFUSED[name]
     with pytest.raises(kind, match=message):
         call()
 
 
 def test_meshes_without_axes_and_without_devices():
-    whole = NamedSharding(SCALAR, P())
-    x = mj.device_put(VALUE, whole)
-    assert x.sharding == whole
+    replicated = NamedSharding(SCALAR, P())
+    x = mj.device_put(VALUE, replicated)
+    assert x.sharding == replicated
     np.testing.assert_array_equal(mj.jit(lambda x: x + 1)(x), VALUE + 1)
-    assert pickle.loads(pickle.dumps(whole)) == whole
+    assert pickle.loads(pickle.dumps(replicated)) == replicated
     y = mj.device_put(VALUE, over("x"))
-    # A mesh without devices stands for those on which a value lies, or the current ones.
+    # An abstract mesh takes the devices of the value, or those of the current mesh.
     to = NamedSharding(SHAPES, P("y"))
     for f in (lambda v: mj.device_put(v, to), lambda v: lax.with_sharding_constraint(v, to)):
         assert f(y).sharding == over("y")
@@ -144,7 +144,7 @@ def test_meshes_without_devices_are_empty():
         assert mesh.abstract_mesh.empty and mesh.local_mesh == mesh
 
 
-def test_rolled_rows_stay_spread():
+def test_rolled_rows_stay_sharded():
     mesh = Mesh(np.array(mj.devices()).reshape(4, 2), ("x", "y"))
     x = mj.device_put(np.arange(8.0, dtype="f"), mj.NamedSharding(mesh, mj.P("x")))
     out = mj.numpy.roll(x, 3)
@@ -163,16 +163,16 @@ def test_specs_may_end_in_nones_beyond_the_rank(spec, shape, types):
     assert made.tolist() == x.tolist()
     assert made.sharding == s
     parts = [p.data for p in made.addressable_shards]
-    again = mj.make_array_from_single_device_arrays(shape, s, parts)
-    assert again.tolist() == x.tolist()
-    found = [mj.numpy.full(shape, 2.0, device=s), lax.full(shape, 2.0, sharding=s)]
+    assembled = mj.make_array_from_single_device_arrays(shape, s, parts)
+    assert assembled.tolist() == x.tolist()
+    arrays = [mj.numpy.full(shape, 2.0, device=s), lax.full(shape, 2.0, sharding=s)]
     if types is EXPLICIT:
-        found += [mj.reshard(mj.numpy.asarray(x), s)]
-        found += [mj.jit(lambda x: mj.reshard(x, s))(mj.device_put(x, short))]
-        found += [mj.numpy.zeros(shape, out_sharding=s)]
+        arrays += [mj.reshard(mj.numpy.asarray(x), s)]
+        arrays += [mj.jit(lambda x: mj.reshard(x, s))(mj.device_put(x, short))]
+        arrays += [mj.numpy.zeros(shape, out_sharding=s)]
         with set_mesh(s.mesh):
-            found += [mj.random.normal(mj.random.key(0), shape, out_sharding=s.spec)]
-    for y in found:
+            arrays += [mj.random.normal(mj.random.key(0), shape, out_sharding=s.spec)]
+    for y in arrays:
         assert y.sharding.is_equivalent_to(short, len(shape))
 
 
@@ -189,6 +189,6 @@ def test_specs_may_end_in_nones_beyond_the_rank(spec, shape, types):
         lambda x, s: over(None, "x").shard_shape((8,)),
     ],
 )
-def test_longer_specs_are_refused_elsewhere(f):
+def test_longer_specs_are_otherwise_rejected(f):
     with pytest.raises(ValueError, match=r"rank|too long"):
         f(VALUE[0], over("x", None))

@@ -1,4 +1,4 @@
-"""Arrays over meshes: where they lie, what is computed with them, and where."""
+"""Arrays over meshes: their shardings, and computations with them."""
 
 import pickle
 
@@ -27,7 +27,7 @@ SPECS = [(), ("x",), ("x", "y"), (None, "y"), (("x", "y"),), (("y", "x"),), ("y"
 
 
 @pytest.mark.parametrize("spec", SPECS, ids=str)
-def test_parts_lie_where_the_spec_says(spec):
+def test_shards_follow_the_spec(spec):
     x = spread(VALUE, *spec)
     np.testing.assert_array_equal(x, VALUE)
     assert x.sharding == over(*spec) and x.committed and x.shape == (8, 4)
@@ -42,7 +42,7 @@ def test_parts_lie_where_the_spec_says(spec):
 
 @pytest.mark.parametrize("source", SPECS[1:4], ids=str)
 @pytest.mark.parametrize("target", SPECS, ids=str)
-def test_device_put_moves_between_shardings(source, target):
+def test_device_put_reshards(source, target):
     x = mj.device_put(spread(VALUE, *source), over(*target))
     assert x.sharding == over(*target)
     np.testing.assert_array_equal(x, VALUE)
@@ -69,7 +69,7 @@ RESULTS = {
 
 @pytest.mark.parametrize("name", RESULTS)
 @pytest.mark.parametrize("how", ["eager", "jit"])
-def test_values_are_computed_where_they_lie(name, how):
+def test_computations_run_on_the_devices_of_their_operands(name, how):
     fun, spec = RESULTS[name]
     x = spread(VALUE, "x", "y")
     out = (mj.jit(fun) if how == "jit" else fun)(x)
@@ -90,8 +90,8 @@ def test_a_product_is_summed_over_the_mesh_by_a_collective():
     assert compiled.output_shardings == over("x")
 
 
-def test_fast_calls_stay_spread():
-    """The second call is C++'s own: same value, same place; another place is compiled."""
+def test_fast_calls_keep_the_sharding():
+    """The second call takes the C++ fast path; another sharding is compiled."""
     f = mj.jit(lambda x, y: (x + y, x.sum()))
     x, y = spread(VALUE, "x"), spread(VALUE, None, "y")
     for _ in range(3):
@@ -103,7 +103,7 @@ def test_fast_calls_stay_spread():
     assert len(f(VALUE, VALUE)[0].devices()) == 1
 
 
-def test_jit_lays_out_arguments_and_results():
+def test_jit_shards_arguments_and_results():
     f = mj.jit(
         lambda d, w: {"p": d["a"] @ w, "s": d["a"].sum()},
         in_shardings=(over("x"), None),
@@ -116,7 +116,7 @@ def test_jit_lays_out_arguments_and_results():
     assert inner(spread(VALUE, "x")).sharding == over("y")
 
 
-def test_arguments_elsewhere_are_refused():
+def test_arguments_on_other_devices_are_rejected():
     x = spread(VALUE, "x", "y")
     message = "Received incompatible devices for jitted computation. Got argument"
     with pytest.raises(ValueError, match=message):
@@ -128,7 +128,7 @@ def test_arguments_elsewhere_are_refused():
         mj.jit(lambda x: x, in_shardings=over("y"))(x)
     with pytest.raises(ValueError, match="length 2 for an args tuple of length 1"):
         mj.jit(lambda x: x, in_shardings=(over("y"), None))(VALUE)
-    np.testing.assert_array_equal(x + jnp.ones((8, 4)), VALUE + 1)  # not committed
+    np.testing.assert_array_equal(x + jnp.ones((8, 4)), VALUE + 1)  # uncommitted
 
 
 def test_shardings_that_do_not_fit():
@@ -150,14 +150,14 @@ def test_shardings_that_do_not_fit():
 
 def test_constraints_inside_and_outside_of_programs():
     x = spread(VALUE, "x")
-    want = over("y")
-    assert lax.with_sharding_constraint(x, want).sharding == want
-    f = mj.jit(lambda x: lax.with_sharding_constraint(x * 2, want))
-    assert f(x).sharding == want
-    assert f(jnp.asarray(VALUE)).sharding == want  # the constraint names the devices
+    sharding = over("y")
+    assert lax.with_sharding_constraint(x, sharding).sharding == sharding
+    f = mj.jit(lambda x: lax.with_sharding_constraint(x * 2, sharding))
+    assert f(x).sharding == sharding
+    assert f(jnp.asarray(VALUE)).sharding == sharding  # the constraint names the devices
     free = mj.jit(lambda x: lax.with_sharding_constraint(x, over(P.UNCONSTRAINED, "y")))
     assert free(x).sharding.spec == P("x", "y")
-    slope = mj.grad(lambda x: lax.with_sharding_constraint(x * x, want).sum())(x)
+    slope = mj.grad(lambda x: lax.with_sharding_constraint(x * x, sharding).sum())(x)
     np.testing.assert_array_equal(slope, 2 * VALUE)
     lanes = mj.vmap(lambda r: lax.with_sharding_constraint(r, over("y")))
     np.testing.assert_array_equal(lanes(x), VALUE)
@@ -184,7 +184,7 @@ def test_the_current_mesh():
         assert len(jnp.ones(8).devices()) == 1
 
 
-def test_arrays_made_of_parts():
+def test_arrays_of_shards():
     where = over("x", "y")
     x = mj.make_array_from_callback((8, 4), where, lambda at: VALUE[at])
     np.testing.assert_array_equal(x, VALUE)
@@ -214,7 +214,7 @@ def test_donation_over_a_mesh():
     np.testing.assert_array_equal(y, VALUE + 1)
 
 
-def test_keys_and_constants_lie_on_the_mesh():
+def test_keys_and_constants_are_on_the_mesh():
     keys = mj.device_put(mj.random.split(mj.random.key(0), 8), over("x"))
     assert keys.sharding == over("x")
     draws = mj.jit(mj.vmap(lambda k: mj.random.normal(k, (3,))))
@@ -266,7 +266,7 @@ def test_specs_and_meshes_as_values():
     assert not over("x").is_equivalent_to(over("y"), 2)
 
 
-def test_types_say_how_values_will_lie():
+def test_types_have_shardings():
     x = mj.ShapeDtypeStruct((8, 4), "float32", sharding=over("x"))
     compiled = mj.jit(lambda x: x * 2).lower(x).compile()
     assert compiled(spread(VALUE, "x")).sharding == over("x")
@@ -275,25 +275,25 @@ def test_types_say_how_values_will_lie():
     assert '{sdy.sharding = #sdy.sharding<@mesh, [{"x"}, {"y"}]>}' in text
 
 
-def test_loops_and_branches_run_where_the_operands_are_that_they_need():
-    """The others may be anywhere; so may a carry that is only handed on."""
-    here, there = (mj.device_put(jnp.arange(4.0), mj.devices()[i]) for i in (2, 3))
+def test_loops_and_branches_run_on_the_devices_of_used_operands():
+    """Unused operands may be anywhere, and so may a carry that is only passed through."""
+    first, second = (mj.device_put(jnp.arange(4.0), mj.devices()[i]) for i in (2, 3))
     calls = [
-        lambda: lax.cond(True, lambda a, b: b * 2, lambda a, b: b, there, here),
-        lambda: lax.switch(1, [lambda a, b: b, lambda a, b: b * 2], there, here),
-        lambda: lax.scan(lambda c, x: (c, x[1] * 2), here[0], (there, here))[1],
-        lambda: lax.fori_loop(0, 1, lambda i, c: (c[0], c[1] * 2), (there, here))[1],
+        lambda: lax.cond(True, lambda a, b: b * 2, lambda a, b: b, second, first),
+        lambda: lax.switch(1, [lambda a, b: b, lambda a, b: b * 2], second, first),
+        lambda: lax.scan(lambda c, x: (c, x[1] * 2), first[0], (second, first))[1],
+        lambda: lax.fori_loop(0, 1, lambda i, c: (c[0], c[1] * 2), (second, first))[1],
     ]
     for call in calls:
         out = call()
-        assert out.devices() == here.devices() and out.committed
+        assert out.devices() == first.devices() and out.committed
         assert out.tolist() == [0.0, 2.0, 4.0, 6.0]
     with pytest.raises(ValueError, match="incompatible devices"):
-        lax.cond(True, lambda a, b: b, lambda a, b: a, there, here)
+        lax.cond(True, lambda a, b: b, lambda a, b: a, second, first)
 
 
 def test_a_mesh_in_another_order():
-    """Two meshes over the same devices, one of which numbers them backwards."""
+    """Two meshes over the same devices, one in reverse order."""
     back = Mesh(np.array(mj.devices()[::-1]), ("z",))
     x = mj.device_put(VALUE, over("z", mesh=back))
     np.testing.assert_array_equal(x, VALUE)
@@ -305,7 +305,7 @@ def test_a_mesh_in_another_order():
         f(spread(VALUE, "x"))
 
 
-def test_numbers_beside_spread_arrays_are_put_by_the_fast_path_too():
+def test_the_fast_path_puts_numbers_next_to_sharded_arrays():
     x = spread(VALUE, "x")
     f = mj.jit(lambda x, k: x * k)
     for k in (2, 2.5, np.float32(3), VALUE, True):

@@ -1,4 +1,4 @@
-"""Starts of programs over several CPU devices are counted, whoever makes them."""
+"""Starts of programs over several CPU devices are counted, in Python and in C++."""
 
 import threading
 
@@ -11,12 +11,12 @@ from minijax.sharding import NamedSharding
 from minijax.sharding import PartitionSpec as P
 
 MESH = mj.make_mesh((8,), ("x",))
-CUT = NamedSharding(MESH, P("x"))
-WHOLE = NamedSharding(MESH, P())
+SHARDED = NamedSharding(MESH, P("x"))
+REPLICATED = NamedSharding(MESH, P())
 
 
 def spread():
-    return mj.device_put(np.arange(8, dtype=np.int32), CUT)
+    return mj.device_put(np.arange(8, dtype=np.int32), SHARDED)
 
 
 def add(x):
@@ -24,7 +24,7 @@ def add(x):
 
 
 def starters():
-    """Functions that start a program over the devices, as C++ or Python runs it."""
+    """Yield functions that start a program over the devices, in C++ or in Python."""
     x = spread()
     jitted, mapped = mj.jit(add), mj.pmap(add)
     compiled = jitted.lower(x).compile()
@@ -36,14 +36,14 @@ def starters():
     yield "eager", lambda: x + x
     yield "pmap", lambda: mapped(rows)
     yield "pmap of the host's", lambda: mapped(np.arange(8, dtype=np.int32))
-    yield "reshard", lambda: mj.device_put(x, WHOLE)
+    yield "reshard", lambda: mj.device_put(x, REPLICATED)
 
 
 @pytest.mark.parametrize("name", [name for name, _ in starters()])
 def test_every_start_is_counted(name):
     start = dict(starters())[name]
     for _ in range(3):
-        start()  # C++ knows it now
+        start()  # from now on C++ runs it
     pace = pacing.pace_of(mj.devices())
     before = pace.count()
     for _ in range(20):
@@ -51,10 +51,10 @@ def test_every_start_is_counted(name):
     assert pace.count() > before + 20
 
 
-def test_the_host_stays_near():
-    """Few programs are under way, but more than one: the host does run ahead."""
+def test_the_host_does_not_run_far_ahead():
+    """Few programs are in progress, but more than one: the host does run ahead."""
     slow = mj.jit(
-        lambda x, n: mj.lax.fori_loop(0, n, lambda i, c: c * 3 + 1, x), out_shardings=CUT
+        lambda x, n: mj.lax.fori_loop(0, n, lambda i, c: c * 3 + 1, x), out_shardings=SHARDED
     )
     x, most = spread(), 0
     slow(x, 1).block_until_ready()
@@ -63,7 +63,7 @@ def test_the_host_stays_near():
         for _ in range(40):
             started.append(slow(x, n))
             most = max(most, sum(not y.is_ready() for y in started))
-            if n > 10**7 and most > 2:  # the host of a busy machine was slower before
+            if n > 10**7 and most > 2:  # before, a busy machine's host may be too slow
                 break
         assert most < 24
         if most > 2:
@@ -84,7 +84,7 @@ def test_a_program_that_fails_stops_no_other():
 
 
 def test_many_threads_wait_with_the_first():
-    """More threads than the limit leaves room for come through."""
+    """More threads than the limit allows for do not deadlock."""
     jitted, x = mj.jit(lambda x: x.sum() + x), spread()
     jitted(x)
     results = []

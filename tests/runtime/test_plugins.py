@@ -1,7 +1,7 @@
-"""PJRT plugins of others: found by the environment, and by modules.
+"""Third-party PJRT plugins, from the environment variable and from modules.
 
-No plugin's library is at hand: clients are jaxlib's own, and paths lead nowhere.  What
-JAX 0.10.2 says is recorded.
+No plugin library is available: clients are jaxlib's own, and paths do not exist. Messages
+were recorded from JAX 0.10.2.
 """
 
 import json
@@ -35,11 +35,13 @@ def initialize():
 
 
 def run(code, **env):
-    """The lines that a program prints under the alias."""
+    """Return the lines that a program prints under the alias."""
     command = ["-m", "minijax.tools.alias", "-c", code]
-    kept = {k: v for k, v in os.environ.items() if k not in ("JAX_PLATFORMS", "XLA_FLAGS")}
+    environment = {
+        k: v for k, v in os.environ.items() if k not in ("JAX_PLATFORMS", "XLA_FLAGS")
+    }
     done = subprocess.run(
-        [sys.executable, *command], env=kept | env, text=True, capture_output=True
+        [sys.executable, *command], env=environment | env, text=True, capture_output=True
     )
     assert done.returncode == 0, done.stderr
     return done.stdout.splitlines()
@@ -67,27 +69,27 @@ def test_modules_of_plugins(tmp_path):
 
 @pytest.fixture
 def fresh(monkeypatch):
-    """The environment is read again; what it registers is forgotten."""
+    """Read the environment again; remove what it registers afterwards."""
     monkeypatch.setattr(client, "factories", dict(client.factories))
     plugins._from_environment.cache_clear()
-    yield lambda told: monkeypatch.setenv("PJRT_NAMES_AND_LIBRARY_PATHS", told)
+    yield lambda setting: monkeypatch.setenv("PJRT_NAMES_AND_LIBRARY_PATHS", setting)
     plugins._from_environment.cache_clear()
 
 
 def test_paths_in_the_environment(fresh, tmp_path):
-    told = tmp_path / "plugin.json"
-    there = str(tmp_path / "no.so")
-    told.write_text(json.dumps({"library_path": there, "create_options": {"a": 1}}))
-    fresh(f"one{os.pathsep}/nowhere/one.so,two{os.pathsep}{told},three")
+    setting = tmp_path / "plugin.json"
+    path = str(tmp_path / "no.so")
+    setting.write_text(json.dumps({"library_path": path, "create_options": {"a": 1}}))
+    fresh(f"one{os.pathsep}/nowhere/one.so,two{os.pathsep}{setting},three")
     with pytest.warns(UserWarning, match="invalid value 'three' in env var PJRT_NAMES"):
         plugins.discover(client.register_backend_factory)
-    found = {name: client.factories[name] for name in ("one", "two")}
-    assert {n: p.factory.args for n, p in found.items()} == {
+    registered = {name: client.factories[name] for name in ("one", "two")}
+    assert {n: p.factory.args for n, p in registered.items()} == {
         "one": ("one", None, "/nowhere/one.so"),
-        "two": ("two", {"a": 1}, there),
+        "two": ("two", {"a": 1}, path),
     }
-    assert [p.priority for p in found.values()] == [400, 400]
-    assert found["one"].experimental and not found["one"].fail_quietly
+    assert [p.priority for p in registered.values()] == [400, 400]
+    assert registered["one"].experimental and not registered["one"].fail_quietly
     with pytest.raises(RuntimeError, match=r"'one' failed to initialize: .*/nowhere/one"):
         mj.devices("one")
     with pytest.raises(RuntimeError, match=r"Try: one of cpu, cuda, gpu, one, tpu, two"):
@@ -95,14 +97,14 @@ def test_paths_in_the_environment(fresh, tmp_path):
 
 
 def test_a_file_without_a_path(fresh, tmp_path):
-    told = tmp_path / "plugin.json"
-    told.write_text("{}")
-    fresh(f"one{os.pathsep}{told}")
+    setting = tmp_path / "plugin.json"
+    setting.write_text("{}")
+    fresh(f"one{os.pathsep}{setting}")
     with pytest.raises(ValueError, match='should contain "library_path" field'):
         mj.devices("one")
 
 
-def test_what_is_registered():
+def test_registered_plugins():
     with pytest.raises(ValueError, match="Neither library_path"):
         client.register_plugin("one")
     with pytest.raises(ValueError, match="Both library_path and c_api"):

@@ -1,6 +1,6 @@
-"""Chains of shifted reads are cut where XLA would compute each step from the first one.
+"""Chains of shifted reads are split where XLA would recompute each step from the first.
 
-Source of truth of the values: NumPy.  Without the cuts, 20 steps of `laplace` compile to
+Source of truth of the values: NumPy.  Without the splits, 20 steps of `laplace` compile to
 2,879 instructions, with them to 359; for a million elements they take 1,058 ms and 14.
 """
 
@@ -45,14 +45,14 @@ def repeated(step, times):
     return f
 
 
-def cuts(f, *args):
+def num_splits(f, *args):
     return mj.jit(f).lower(*args).as_text().count("call @stored")
 
 
 @pytest.mark.parametrize("name", STEPS)
 def test_at_most_two_steps_are_joined(name):
-    each = name in ("pad", "gather", "flux")  # read two values again in one step
-    assert cuts(repeated(STEPS[name], 7), X) == (6 if each else 3)
+    each = name in ("pad", "gather", "flux")  # these reread two values in one step
+    assert num_splits(repeated(STEPS[name], 7), X) == (6 if each else 3)
 
 
 def test_values():
@@ -69,7 +69,7 @@ def test_values():
 
 
 def instructions(times):
-    """How many instructions XLA compiles a number of steps to."""
+    """Return the number of instructions in the compiled program of some steps."""
     return mj.jit(repeated(laplace, times)).lower(X).compile().as_text().count(" = ")
 
 
@@ -84,16 +84,16 @@ def test_without_cuts(monkeypatch):
     assert many > 3 * few
 
 
-def test_what_is_not_cut():
-    assert cuts(repeated(laplace, 2), X) == 0
-    assert cuts(repeated(lambda x: jnp.roll(x, 1), 9), X) == 0
-    assert cuts(repeated(lambda x: jnp.roll(x, 1) * 2, 9), X) == 0
+def test_chains_that_are_not_split():
+    assert num_splits(repeated(laplace, 2), X) == 0
+    assert num_splits(repeated(lambda x: jnp.roll(x, 1), 9), X) == 0
+    assert num_splits(repeated(lambda x: jnp.roll(x, 1) * 2, 9), X) == 0
     square = jnp.ones((5, 5))
-    assert cuts(repeated(lambda x: x + jnp.sin(x.T @ x), 9), square) == 0
+    assert num_splits(repeated(lambda x: x + jnp.sin(x.T @ x), 9), square) == 0
     halves = lambda x: jnp.concatenate([x[20:] * 0.5, x[:20] * 2])
-    assert cuts(repeated(halves, 9), X) == 0
+    assert num_splits(repeated(halves, 9), X) == 0
     scalars = repeated(lambda s: s + jnp.stack([s, s])[0], 9)
-    assert cuts(scalars, 1.0) == 0
+    assert num_splits(scalars, 1.0) == 0
 
 
 def test_a_loop_is_a_program_of_its_own():
@@ -101,7 +101,7 @@ def test_a_loop_is_a_program_of_its_own():
         return repeated(laplace, 4)(x), None
 
     f = lambda x: mj.lax.scan(body, x, None, 3)[0]
-    assert cuts(f, X) == 1
+    assert num_splits(f, X) == 1
     expected = repeated(laplace, 12)(X)
     np.testing.assert_allclose(mj.jit(f)(X), expected, rtol=1e-5, atol=1e-6)
 

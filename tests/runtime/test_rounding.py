@@ -38,7 +38,7 @@ def two_sum(x, y):
 
 
 def expressions(np, x, y, number):
-    """What compilers rewrite; `number` makes a constant of the dtype."""
+    """Return expressions that compilers rewrite; `number` makes a constant of the dtype."""
     c, d, big = number(1.3), number(1.1), number(ROUND[x.dtype.name])
     return [
         (x + big) - big,
@@ -58,9 +58,9 @@ def expressions(np, x, y, number):
     ]
 
 
-def same(got, want):
-    assert got.dtype == want.dtype
-    np.testing.assert_array_equal(np.asarray(got, np.float64), want.astype(np.float64))
+def same(got, expected):
+    assert got.dtype == expected.dtype
+    np.testing.assert_array_equal(np.asarray(got, np.float64), expected.astype(np.float64))
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
@@ -76,10 +76,10 @@ def test_ieee_arithmetic_in_calls_and_loops(ieee):
     big = np.float32(ROUND["float32"])
     add = mj.jit(lambda x, c: x + c)
     step = lambda i, x: (add(x, big) - big) * np.float32(1.7)
-    x = want = X.astype(np.float32)
+    x = expected = X.astype(np.float32)
     for _ in range(3):
-        want = (want + big - big) * np.float32(1.7)
-    same(mj.jit(lambda x: lax.fori_loop(0, 3, step, x))(x), want)
+        expected = (expected + big - big) * np.float32(1.7)
+    same(mj.jit(lambda x: lax.fori_loop(0, 3, step, x))(x), expected)
     same(
         mj.jit(lambda x: lax.cond(x[0] < 9, lambda x: x + big - big, jnp.sin, x))(x),
         x + big - big,
@@ -160,10 +160,10 @@ def test_division(dtype):
         x, y = X.astype(jnp.dtype(dtype)), Y.astype(jnp.dtype(dtype))
         c = x.dtype.type(3)
         all_of = lambda x, y: [f(div, x, y, c) for f, _ in QUOTIENTS.values()]
-        wanted = [np.asarray(g(x, y, c)) for _, g in QUOTIENTS.values()]
+        expected = [np.asarray(g(x, y, c)) for _, g in QUOTIENTS.values()]
         eager = all_of(jnp.asarray(x), jnp.asarray(y))
         for got in (mj.jit(all_of)(x, y), eager):
-            for a, b in zip(got, wanted, strict=True):
+            for a, b in zip(got, expected, strict=True):
                 same(a, b)
 
 

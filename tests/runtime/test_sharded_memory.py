@@ -1,7 +1,7 @@
-"""What programs over several devices send between them, and how much memory they need.
+"""Communication and memory of programs over several devices.
 
-`make sharded` compares every public function with JAX; here are those that once gathered
-whole arrays.  The bounds follow from what each function must move.
+`make sharded` compares every public function with JAX; these functions once gathered full
+arrays.  The bounds follow from the minimal communication of each function.
 """
 
 import math
@@ -18,7 +18,7 @@ from minijax.sharding import PartitionSpec as P
 
 MESH = mj.make_mesh((8,), ("x",), (AxisType.Auto,))
 ROWS, COLUMNS = 64, 32
-WHOLE = 4 * ROWS * COLUMNS
+FULL = 4 * ROWS * COLUMNS
 RNG = np.random.default_rng(0)
 MATRIX = RNG.normal(size=(ROWS, COLUMNS)).astype(np.float32)
 VECTOR = RNG.normal(size=ROWS * COLUMNS).astype(np.float32)
@@ -29,7 +29,8 @@ TYPE = re.compile(r"(pred|[sufb]+)(\d*)\[([\d,]*)\]")
 
 
 def measured(f, x):
-    """The bytes that a program sends, and those it needs on each device; its result."""
+    """Return the bytes that a program sends, the bytes it needs on each device, and its
+    result."""
     x = mj.device_put(x, NamedSharding(MESH, P("x")))
     program = mj.jit(f).lower(x).compile()
     sent = 0
@@ -48,19 +49,19 @@ positive = lambda x: abs(x) + 0.5
     "f, x, sent, shards",
     [
         (lambda x: jnp.sort(x, axis=1), MATRIX, 0, 1),
-        (lambda x: jnp.sort(x, axis=0), MATRIX, WHOLE / 4, 4),
-        (jnp.sort, VECTOR, WHOLE, 9),
+        (lambda x: jnp.sort(x, axis=0), MATRIX, FULL / 4, 4),
+        (jnp.sort, VECTOR, FULL, 9),
         (lambda x: jnp.argsort(x, axis=1), MATRIX, 0, 2),
         (lambda x: lax.sort_key_val(x, 2 * x)[1], MATRIX, 0, 2),
         (lambda x: jnp.median(x, axis=1), MATRIX, 0, 2),
-        (lambda x: jnp.median(x, axis=0), MATRIX, WHOLE / 4 + 512, 5),
+        (lambda x: jnp.median(x, axis=0), MATRIX, FULL / 4 + 512, 5),
         (lambda x: jnp.histogram(x, bins=8)[0], MATRIX, 64, 20),
         (lambda x: jnp.partition(x, 7, axis=1), MATRIX, 0, 3),
         (mj.vmap(jnp.sort), MATRIX, 0, 1),
-        (lambda x: jnp.nonzero(x > 0, size=64)[0], VECTOR, WHOLE + 256, 20),
-        (lambda x: jnp.nonzero(x > 0, size=64)[1], MATRIX, WHOLE + 256, 20),
-        (lambda x: jnp.unique(x, size=9, return_counts=True)[1], VECTOR, WHOLE, 30),
-        (jnp.nanmedian, MATRIX, WHOLE, 17),
+        (lambda x: jnp.nonzero(x > 0, size=64)[0], VECTOR, FULL + 256, 20),
+        (lambda x: jnp.nonzero(x > 0, size=64)[1], MATRIX, FULL + 256, 20),
+        (lambda x: jnp.unique(x, size=9, return_counts=True)[1], VECTOR, FULL, 30),
+        (jnp.nanmedian, MATRIX, FULL, 17),
         (jnp.diagonal, MATRIX, 4 * COLUMNS, 2),
         (lambda x: jnp.diagonal(x, -3), MATRIX, 4 * COLUMNS, 2),
         (jnp.trace, MATRIX, 4 * COLUMNS, 2),
@@ -73,7 +74,7 @@ positive = lambda x: abs(x) + 0.5
 def test_programs_gather_no_more_than_they_must(f, x, sent, shards):
     moved, needed, out = measured(f, x)
     assert moved <= sent
-    assert needed <= shards * WHOLE / 8 + 1024
+    assert needed <= shards * FULL / 8 + 1024
     np.testing.assert_allclose(out, f(jnp.asarray(x)), rtol=1e-5)
 
 

@@ -1,4 +1,4 @@
-"""Arrays that a program closes over: constants of it, or hidden arguments."""
+"""Arrays that a program closes over: constants, or hidden arguments."""
 
 import re
 
@@ -27,7 +27,7 @@ RECORDED = ["-0x1.a61fac0000000p-1", "-0x1.b351c00000000p-1", "-0x1.bb1716000000
 
 
 def taken(f, *args):
-    """How many arguments `main` has."""
+    """Return the number of arguments of `main`."""
     (main,) = re.findall(r"@main\((.*?)\) ->", mj.jit(f).lower(*args).as_text())
     return main.count("%arg")
 
@@ -41,7 +41,7 @@ def test_short_arrays_of_numpy_are_constants(name):
 
 
 @pytest.mark.parametrize("name", LONG)
-def test_others_are_arguments(name):
+def test_other_arrays_are_arguments(name):
     c = LONG[name]()
     assert taken(lambda x: x + c, 1.0) == 2
     inner = mj.jit(lambda x: x + c)

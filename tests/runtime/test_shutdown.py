@@ -1,4 +1,4 @@
-"""What is still computed when the process ends is waited for."""
+"""Programs that run at exit are waited for."""
 
 import subprocess
 import sys
@@ -17,7 +17,7 @@ os.waitpid(child, 0)
 """
 
 
-def test_it_is_waited_for_at_exit():
+def test_running_programs_are_awaited_at_exit():
     done = subprocess.run(
         [sys.executable, "-W", "ignore", "-c", PROGRAM],
         capture_output=True,

@@ -1,4 +1,4 @@
-"""Recipes: what rules emitted is emitted again, exactly so, and only where it may be."""
+"""Recipes: operations of rules are emitted again exactly, and only where that is valid."""
 
 import gc
 import re
@@ -24,7 +24,7 @@ INTS = np.ones((2, 3), np.int32)
 
 @pytest.fixture(autouse=True)
 def fresh(monkeypatch):
-    """No recipe is known at first."""
+    """Start without recipes."""
     monkeypatch.setattr(context, "recipes", defaultdict(dict))
 
 
@@ -33,15 +33,15 @@ def module(f, *args, platform="cpu", **options):
 
 
 def text(f, *args, **options):
-    """The module of a function, with the locations of all that is in it."""
+    """Return the module of a function as text, with all locations."""
     return module(f, *args, **options).operation.get_asm(enable_debug_info=True)
 
 
 def learnt():
     return [
         r
-        for kept in context.recipes.values()
-        for r in kept.values()
+        for recipes in context.recipes.values()
+        for r in recipes.values()
         if type(r) is RecordedLowering
     ]
 
@@ -66,7 +66,7 @@ PROGRAMS = {
 
 
 @pytest.mark.parametrize("name", PROGRAMS)
-def test_as_the_rules_emit_it(name):
+def test_replayed_operations_equal_those_of_the_rules(name):
     by_rules = text(*PROGRAMS[name])
     key = module_bytes(module(*PROGRAMS[name]))
     known = len(learnt())
@@ -76,7 +76,7 @@ def test_as_the_rules_emit_it(name):
     assert len(learnt()) == known
 
 
-def test_at_the_place_of_each_equation():
+def test_replayed_operations_have_the_location_of_their_equation():
     def f(x):
         with mj.named_scope("here"):
             y = x.sum(0)
@@ -84,9 +84,9 @@ def test_at_the_place_of_each_equation():
             return y, x.sum(0)
 
     for _ in range(3):
-        found = text(f, X)
-        lines = dict(re.findall(r"^(#loc\d+) = (.*)$", found, re.M))
-        places = re.findall(r"applies stablehlo.add.*loc\((#loc\d+)\)", found)
+        lowered = text(f, X)
+        lines = dict(re.findall(r"^(#loc\d+) = (.*)$", lowered, re.M))
+        places = re.findall(r"applies stablehlo.add.*loc\((#loc\d+)\)", lowered)
         names = [re.search('"(.*?)"', lines[n])[1] for n in places]
         assert names == ["jit(f)/here/reduce_sum", "jit(f)/there/reduce_sum"]
 
@@ -104,17 +104,18 @@ def test_bytes_of_programs_that_differ_in_locations_only():
     assert str(a) == str(b) == before
 
 
-# ------------------------------------------------------------------ what has no recipe
+# ---------------------------------------------------------- equations without a recipe
 
 
 def counted(rule, **params):
-    """How often the rule of a primitive runs in four programs of two such equations."""
+    """Return how often the rule of a primitive runs in four programs with two equations
+    each."""
     prim, runs = Primitive("counted"), []
     prim.abstract = lambda x, **_: x
 
-    def lower(ctx, x, **given):
+    def lower(ctx, x, **params):
         runs.append(x)
-        return rule(ctx, x, **given)
+        return rule(ctx, x, **params)
 
     prim.lower = lower
     for _ in range(4):
@@ -122,7 +123,7 @@ def counted(rule, **params):
     return len(runs)
 
 
-def plain(ctx, x, **_):
+def simple(ctx, x, **_):
     return ctx.op("sine", ctx.avals_out[0], x)
 
 
@@ -139,17 +140,17 @@ I0 = mj.core.ShapedArray((), np.dtype("int32"))
 
 
 def reading(name):
-    return lambda ctx, x, **_: (getattr(ctx, name), plain(ctx, x))[1]
+    return lambda ctx, x, **_: (getattr(ctx, name), simple(ctx, x))[1]
 
 
 def many(ctx, x, **_):
     for _ in range(MAX_STEPS + 1):
-        x = plain(ctx, x)
+        x = simple(ctx, x)
     return x
 
 
-def test_a_rule_runs_once_for_itself_and_once_to_be_learnt():
-    assert counted(plain) == counted(plain, axis=1, names=("a", None)) == 2
+def test_a_rule_runs_once_normally_and_once_for_the_recording():
+    assert counted(simple) == counted(simple, axis=1, names=("a", None)) == 2
 
 
 @pytest.mark.parametrize(
@@ -158,21 +159,21 @@ def test_a_rule_runs_once_for_itself_and_once_to_be_learnt():
         *map(reading, ("module", "axes", "consts", "token")),
         within,
         lambda ctx, x, **_: ctx.fun(jnp.sin, x)[0],
-        lambda ctx, x, **_: (ctx.may_be_zero(x), plain(ctx, x))[1],
+        lambda ctx, x, **_: (ctx.may_be_zero(x), simple(ctx, x))[1],
         many,
     ],
 )
-def test_what_looks_further_runs_each_time(rule):
+def test_rules_that_read_more_run_each_time(rule):
     assert counted(rule) >= 8
 
 
 @pytest.mark.parametrize("param", [0.0, (1, (2.0,)), lambda: 0, np.float32(1), {}, [1]])
-def test_params_that_equality_does_not_tell_apart(param):
-    assert counted(plain, param=param) == 8
+def test_params_that_are_equal_but_different(param):
+    assert counted(simple, param=param) == 8
     assert not learnt()
 
 
-def test_each_platform_has_its_own():
+def test_each_platform_has_its_own_recipes():
     seen = lambda ctx, x, **_: ctx.op(
         "sine" if ctx.platform == "cpu" else "cosine", ctx.avals_out[0], x
     )
@@ -191,16 +192,16 @@ def test_a_division_by_a_constant_is_not_that_by_zero_or_variables():
         assert "select" not in text(lambda x: lax.div(x, np.int32(3)), INTS)
 
 
-def test_few_are_kept(monkeypatch):
+def test_the_number_of_recipes_is_limited(monkeypatch):
     monkeypatch.setattr(lowering, "MAX_RECIPES", 16)
     for n in range(1, 60):
         module(lambda x: jnp.sin(jnp.sin(x)), np.ones(n, np.float32))
-    (kept,) = context.recipes.values()
-    assert 8 <= len(kept) <= 16
+    (recipes,) = context.recipes.values()
+    assert 8 <= len(recipes) <= 16
 
 
 def test_operations_outlive_the_module_they_came_from():
     for _ in range(3):
-        found = text(mixed, X)
+        lowered = text(mixed, X)
         gc.collect()
-    assert found == text(mixed, X)
+    assert lowered == text(mixed, X)

@@ -1,4 +1,4 @@
-"""What fails on some of several devices: clear errors, and all else goes on."""
+"""Failures on some of several devices: clear errors, and other programs continue."""
 
 import threading
 
@@ -27,29 +27,29 @@ def x(over):
 
 
 @pytest.mark.parametrize("kind", ["delete", "assembled", "key"])
-def test_an_array_goes_with_any_of_its_parts(kind, x, over):
+def test_deleting_a_shard_deletes_the_array(kind, x, over):
     if kind == "assembled":
         parts = [mj.device_put(VALUE[i : i + 1], d) for i, d in enumerate(mj.devices())]
         mesh = Mesh(np.array(mj.devices()), ("i",))
-        whole = mj.make_array_from_single_device_arrays(
+        array = mj.make_array_from_single_device_arrays(
             (8, 4), NamedSharding(mesh, P("i")), parts
         )
     elif kind == "key":
-        whole = mj.device_put(mj.random.split(mj.random.key(0), 8), over("x"))
-        parts = [s.data for s in whole.addressable_shards]
+        array = mj.device_put(mj.random.split(mj.random.key(0), 8), over("x"))
+        parts = [s.data for s in array.addressable_shards]
     else:
-        whole = mj.device_put(VALUE, over("y"))
-        parts = [s.data for s in whole.addressable_shards]
+        array = mj.device_put(VALUE, over("y"))
+        parts = [s.data for s in array.addressable_shards]
     other = parts[2]
     parts[3].delete()
-    assert whole.is_deleted() and other.is_deleted()
-    for use in (lambda: mj.jit(lambda v: v[0])(whole), lambda: whole[1], whole.devices):
+    assert array.is_deleted() and other.is_deleted()
+    for use in (lambda: mj.jit(lambda v: v[0])(array), lambda: array[1], array.devices):
         try:
             use()
         except RuntimeError as e:
             assert "Array has been deleted" in str(e)
     with pytest.raises(RuntimeError, match="deleted"):
-        mj.device_put(whole, over())
+        mj.device_put(array, over())
     np.testing.assert_array_equal(x + 1, VALUE + 1)
 
 
@@ -96,8 +96,8 @@ def test_a_callback_that_fails_on_one_replica():
     np.testing.assert_array_equal(f(small)[0], small.sum(0))
 
 
-def test_runs_beside_one_that_fails(x):
-    """A run fails for its own callbacks or for those of one beside it; none is wrong."""
+def test_runs_concurrent_with_a_failing_one(x):
+    """A run fails because of its own or a concurrent run's callbacks; no result is wrong."""
 
     def some(v):
         if np.asarray(v)[0, 0] < 0:
@@ -105,7 +105,7 @@ def test_runs_beside_one_that_fails(x):
         return v
 
     f = mj.jit(lambda v: mj.pure_callback(some, SHAPE, v) + v.sum())
-    want, bad = np.asarray(f(x)), mj.device_put(-1 - VALUE, x.sharding)
+    expected, bad = np.asarray(f(x)), mj.device_put(-1 - VALUE, x.sharding)
     wrong = []
 
     def run(v, fine):
@@ -114,7 +114,7 @@ def test_runs_beside_one_that_fails(x):
                 out = np.asarray(f(v))
             except JaxRuntimeError:
                 continue
-            if not (fine and (out == want).all()):
+            if not (fine and (out == expected).all()):
                 wrong.append(out)
 
     threads = [threading.Thread(target=run, args=(v, v is x)) for v in (x, bad, x, bad)]

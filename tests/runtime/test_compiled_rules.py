@@ -1,4 +1,4 @@
-"""Rules of primitives that are evaluated as one program: they do what they do alone."""
+"""Rules evaluated as one program: the results equal those of the operations one by one."""
 
 import numpy as np
 import pytest
@@ -11,20 +11,20 @@ from minijax.ir import hooks
 from minijax.ir.core import Primitive
 from minijax.runtime.running import compiled_rules
 
-ASKED = ("evaluate_batched", "evaluate_jvp", "evaluate_linearized", "evaluate_transpose")
+HOOKS = ("evaluate_batched", "evaluate_jvp", "evaluate_linearized", "evaluate_transpose")
 
 
 def apart(monkeypatch, f, *args):
-    """What `f` gives where rules are applied operation by operation."""
+    """Return the results of `f` with rules applied operation by operation."""
     with monkeypatch.context() as patch:
-        for name in ASKED:
+        for name in HOOKS:
             patch.setattr(getattr(hooks, name), "call", lambda *args: None)
         return f(*args)
 
 
 @pytest.fixture
 def programs(monkeypatch):
-    """The names of primitives whose rules were evaluated as one program."""
+    """Return the names of primitives whose rules were evaluated as one program."""
     seen = []
     real = compiled_rules._run
 
@@ -73,17 +73,17 @@ CHANGES = {
 
 
 @pytest.mark.parametrize("name", FUNCTIONS)
-def test_what_comes_out_is_the_same(name, monkeypatch):
+def test_results_are_equal(name, monkeypatch):
     f = FUNCTIONS[name]
-    for change, given in [(c, x) for c in CHANGES.values()] + [
+    for change, operands in [(c, x) for c in CHANGES.values()] + [
         (CHANGES[c], weak) for c in ("jvp", "weak jvp", "linearize")
     ]:
         if name in ("int", "constant") and change in (CHANGES["grad"], CHANGES["vjp"]):
             continue
         run = lambda x: change(lambda x: f(x), x)  # noqa: B023
-        found, want = run(given), apart(monkeypatch, run, given)
-        a, a_tree = mj.tree.flatten(found)
-        b, b_tree = mj.tree.flatten(want)
+        result, expected = run(operands), apart(monkeypatch, run, operands)
+        a, a_tree = mj.tree.flatten(result)
+        b, b_tree = mj.tree.flatten(expected)
         assert a_tree == b_tree
         for p, q in zip(a, b, strict=True):
             assert getattr(p, "aval", p.dtype) == getattr(q, "aval", q.dtype)
@@ -124,20 +124,20 @@ def test_the_function_runs_at_each_call():
 
 def test_a_library_may_change_a_rule():
     f = lambda x: mj.jvp(lax.sin, (x,), (x,))[1]
-    want = f(x)
+    expected = f(x)
     old = ad.primitive_jvps[lax.sin_p]
 
-    def asks(primals, tangents, **params):
-        assert float(primals[0][0]) == 0.5  # not to be asked of what is traced
+    def rule(primals, tangents, **params):
+        assert float(primals[0][0]) == 0.5  # would raise for a tracer
         return lax.sin_p.bind(*primals, **params), tangents[0]
 
-    ad.primitive_jvps[lax.sin_p] = asks
+    ad.primitive_jvps[lax.sin_p] = rule
     try:
         assert f(x).tolist() == x.tolist()
         assert f(x).tolist() == x.tolist()
     finally:
         ad.primitive_jvps[lax.sin_p] = old
-    assert f(x).tolist() == want.tolist()
+    assert f(x).tolist() == expected.tolist()
 
 
 def test_options_and_faults():
@@ -148,29 +148,29 @@ def test_options_and_faults():
     with mj.no_execution(True), pytest.raises(RuntimeError, match="no_execution"):
         mj.grad(f)(x)
     assert mj.grad(f)(x).tolist() == pytest.approx([2, 2 / 3, 0.5])
-    gone = x + 1
-    gone.delete()
+    deleted = x + 1
+    deleted.delete()
     with pytest.raises(RuntimeError, match="Array has been deleted"):
-        mj.jvp(jnp.tanh, (gone,), (x,))
+        mj.jvp(jnp.tanh, (deleted,), (x,))
     with pytest.raises(RuntimeError, match="Array has been deleted"):
-        mj.vmap(jnp.tanh)(gone)
+        mj.vmap(jnp.tanh)(deleted)
 
 
 def test_values_on_other_devices(programs):
     one, two = mj.devices()[1], mj.devices()[2]
-    there = mj.device_put(x, one)
+    placed = mj.device_put(x, one)
     f = lambda x, y: jnp.tanh(x * y).sum()
-    out, slope = mj.value_and_grad(f)(there, there)
+    out, slope = mj.value_and_grad(f)(placed, placed)
     assert out.devices() == slope.devices() == {one} and slope.committed
     assert "mul" in programs
-    assert mj.grad(f)(there, x).devices() == {one}  # the other one is moved
+    assert mj.grad(f)(placed, x).devices() == {one}  # the uncommitted operand is moved
     with pytest.raises(ValueError, match="incompatible devices"):
-        mj.grad(f)(there, mj.device_put(x, two))
+        mj.grad(f)(placed, mj.device_put(x, two))
     mesh = mj.sharding.Mesh(mj.devices()[:3], ("i",))
     spread = mj.device_put(x, mj.NamedSharding(mesh, mj.P("i")))
-    found = mj.grad(f)(spread, spread)
-    assert found.sharding == spread.sharding
-    assert np.allclose(found, mj.grad(f)(x, x))
+    result = mj.grad(f)(spread, spread)
+    assert result.sharding == spread.sharding
+    assert np.allclose(result, mj.grad(f)(x, x))
 
 
 def test_caches_are_emptied():
@@ -181,7 +181,7 @@ def test_caches_are_emptied():
 
 
 def broken_in(module):
-    """A function that fails in a file of the library's."""
+    """Return a function that fails in a file of the library."""
     text = "def broken(*args, **kwargs):\n    raise KeyError('a fault')"
     names = {}
     exec(compile(text, module.__file__, "exec"), names)
@@ -189,17 +189,17 @@ def broken_in(module):
 
 
 @pytest.mark.parametrize("part", ["stage_closed", "_compiled"])
-def test_a_fault_of_ours_is_not_taken_for_a_rule_that_refuses(part, monkeypatch):
+def test_an_internal_error_is_not_taken_for_a_rejection(part, monkeypatch):
     mj.clear_caches()
     with monkeypatch.context() as patch:
         patch.setattr(compiled_rules, part, broken_in(compiled_rules))
         with pytest.raises(KeyError, match="a fault"):
             mj.jvp(jnp.tanh, (x,), (x,))
-    mj.jvp(jnp.tanh, (x,), (x,))  # and nothing of it is remembered
+    mj.jvp(jnp.tanh, (x,), (x,))  # and no failure is cached
 
 
 def twice(of_tangents):
-    """A primitive that doubles, with a jvp rule, not staged yet."""
+    """Return a new primitive that doubles, with a jvp rule."""
     twice_p = Primitive("twice")
     twice_p.abstract = lambda x: x
     twice_p.lower = lambda ctx, x: ctx.op("add", ctx.avals_out[0], x, x)
@@ -207,7 +207,7 @@ def twice(of_tangents):
     return twice_p.bind
 
 
-def test_a_rule_that_cannot_be_staged_is_applied_itself(programs):
+def test_a_rule_that_cannot_be_staged_is_applied_directly(programs):
     seen = []
 
     def by_hand(t):

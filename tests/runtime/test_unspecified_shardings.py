@@ -1,4 +1,4 @@
-"""`typeof(x).sharding` of arrays on no mesh asks for nothing, wherever it is handed on."""
+"""`typeof(x).sharding` of arrays without a mesh requests nothing, wherever it is passed."""
 
 import pytest
 
@@ -35,20 +35,20 @@ REFUSE = {  # the sentences are JAX's
 
 
 @pytest.mark.parametrize("name", TAKES)
-def test_nothing_is_asked_for(name):
-    plain, told = TAKES[name](None), TAKES[name](NOTHING)
-    assert told.sharding == plain.sharding
-    assert told.committed == plain.committed
-    assert told.tolist() == plain.tolist()
+def test_no_sharding_is_requested(name):
+    expected, result = TAKES[name](None), TAKES[name](NOTHING)
+    assert result.sharding == expected.sharding
+    assert result.committed == expected.committed
+    assert result.tolist() == expected.tolist()
 
 
 def test_programs_do_not_mention_it():
-    told = mj.make_jaxpr(lambda x: jnp.reshape(x, (3, 2), out_sharding=NOTHING))(X)
-    assert "sharding=None" in str(told)
+    result = mj.make_jaxpr(lambda x: jnp.reshape(x, (3, 2), out_sharding=NOTHING))(X)
+    assert "sharding=None" in str(result)
 
 
 @pytest.mark.parametrize("name", REFUSE)
-def test_where_something_must_be_asked_for(name):
-    said = "non-None and have a non-empty mesh" if "reshard" in name else "got an empty"
-    with pytest.raises(ValueError, match=said):
+def test_functions_that_require_a_sharding(name):
+    message = "non-None and have a non-empty mesh" if "reshard" in name else "got an empty"
+    with pytest.raises(ValueError, match=message):
         REFUSE[name]()

@@ -1,4 +1,4 @@
-"""Arrays over meshes made of parts, moved between meshes and memories, and beside pmap."""
+"""Arrays over meshes: assembled from shards, resharded, and together with pmap."""
 
 import numpy as np
 import pytest
@@ -41,7 +41,7 @@ PLACES = {
 
 @pytest.mark.parametrize("target", PLACES)
 @pytest.mark.parametrize("source", PLACES)
-def test_device_put_between_all_kinds_of_places(source, target):
+def test_device_put_between_all_kinds_of_placements(source, target):
     x = mj.device_put(VALUE, PLACES[source])
     y = mj.device_put(x, PLACES[target])
     assert y.sharding == PLACES[target] and y.committed
@@ -54,22 +54,22 @@ def test_memory_spaces_keep_the_sharding():
     x = mj.device_put(spread("x"), Space.Host)
     assert x.sharding == over("x", kind="pinned_host")
     assert mj.device_put(x, Space.Device).sharding == over("x")
-    kept = mj.jit(lambda a: a)(x)
-    assert kept.sharding == x.sharding
-    np.testing.assert_array_equal(kept, VALUE)
+    result = mj.jit(lambda a: a)(x)
+    assert result.sharding == x.sharding
+    np.testing.assert_array_equal(result, VALUE)
 
 
-def test_keys_and_pmap_results_move_too():
+def test_keys_and_pmap_results_are_resharded():
     keys = mj.device_put(mj.device_put(KEYS, over("x")), PLACES["others"])
     assert keys.sharding == PLACES["others"] and bool((keys == KEYS).all())
     mapped = mj.pmap(lambda row: row + 1)(VALUE)
     np.testing.assert_array_equal(mj.device_put(mapped, over("x")), VALUE + 1)
-    # A result of pmap beside an array over the mesh, in one program.
+    # A result of pmap and an array over the mesh, in one program.
     np.testing.assert_array_equal(mj.jit(jnp.add)(mapped, spread("y")), 2 * VALUE + 1)
 
 
 EXPLICIT = Mesh(DEVICES.reshape(4, 2), ("x", "y"), (mj.sharding.AxisType.Explicit,) * 2)
-ALIKE = {
+LIKE = {
     "zeros": jnp.zeros_like,
     "empty": jnp.empty_like,
     "numpy": lambda x, **changes: jnp.full_like(x, 3, **changes),
@@ -78,30 +78,30 @@ ALIKE = {
 }
 
 
-@pytest.mark.parametrize("name", ALIKE)
-def test_new_arrays_lie_like_the_old(name):
-    like = ALIKE[name]
+@pytest.mark.parametrize("name", LIKE)
+def test_like_functions_keep_the_sharding(name):
+    like = LIKE[name]
     for mesh in (MESH, EXPLICIT):
-        cut = mj.device_put(VALUE, NamedSharding(mesh, P("x")))
-        for x in (cut, mj.ShapeDtypeStruct((8, 4), "float32", sharding=cut.sharding)):
-            assert like(x).sharding == like(x, dtype="int32").sharding == cut.sharding
-            assert like(x).aval == cut.aval
-            # Another shape may have no such axes.
+        sharded = mj.device_put(VALUE, NamedSharding(mesh, P("x")))
+        for x in (sharded, mj.ShapeDtypeStruct((8, 4), "float32", sharding=sharded.sharding)):
+            assert like(x).sharding == like(x, dtype="int32").sharding == sharded.sharding
+            assert like(x).aval == sharded.aval
+            # Another shape may lack these axes.
             assert len(like(x, shape=(3,)).devices()) == 1
-        whole = mj.device_put(VALUE, NamedSharding(mesh, P(None, None)))
-        assert like(whole, shape=(3,)).sharding == NamedSharding(mesh, P())
+        replicated = mj.device_put(VALUE, NamedSharding(mesh, P(None, None)))
+        assert like(replicated, shape=(3,)).sharding == NamedSharding(mesh, P())
     one = mj.device_put(VALUE, DEVICES[3])
     assert like(one).sharding == like(one, shape=(3,)).sharding == one.sharding
     assert not like(jnp.asarray(VALUE)).committed
 
 
-def test_results_that_read_nothing_lie_where_operands_did():
+def test_constant_results_have_the_devices_of_the_operands():
     x = mj.device_put(VALUE, NamedSharding(EXPLICIT, P("x")))
     made = mj.jit(lambda n, x: jnp.zeros_like(x))(2.0, x)
     assert made.aval == x.aval and made.sharding.is_equivalent_to(x.sharding, 2)
 
 
-def test_positions_lie_with_the_array_that_was_searched():
+def test_positions_have_the_sharding_of_the_searched_array():
     for place in (PLACES["x, y"], PLACES["y"], PLACES["one"]):
         x = mj.device_put(VALUE, place)
         (at,) = jnp.nonzero(x[0] > 1)
@@ -110,13 +110,13 @@ def test_positions_lie_with_the_array_that_was_searched():
     assert not jnp.argwhere(jnp.asarray(VALUE)).committed
 
 
-def test_arrays_made_of_parts():
+def test_arrays_of_shards():
     made = mj.make_array_from_callback((8,), over("x"), lambda at: KEYS[at])
     assert made.sharding == over("x") and bool((made == KEYS).all())
-    again = mj.make_array_from_single_device_arrays(
+    assembled = mj.make_array_from_single_device_arrays(
         (8,), over("x"), [s.data for s in made.addressable_shards]
     )
-    assert bool((again == KEYS).all())
+    assert bool((assembled == KEYS).all())
     tree = mj.make_array_from_process_local_data(over("x"), {"a": VALUE, "b": VALUE})
     assert tree["b"].sharding == over("x")
 
@@ -125,8 +125,8 @@ def parts(*spec):
     return [s.data for s in spread(*spec).addressable_shards]
 
 
-def of_parts(given):
-    return lambda: mj.make_array_from_single_device_arrays((8, 4), over("x"), given())
+def of_parts(shards):
+    return lambda: mj.make_array_from_single_device_arrays((8, 4), over("x"), shards())
 
 
 # Key sentences of JAX 0.10.2.
@@ -173,7 +173,7 @@ WRONG = {
 
 
 @pytest.mark.parametrize("name", WRONG)
-def test_what_does_not_fit_is_refused(name):
+def test_mismatches_are_rejected(name):
     call, kind, message = WRONG[name]
     with pytest.raises(kind, match=message):
         call()
@@ -208,15 +208,15 @@ LAWS = {
 
 @pytest.mark.parametrize("name", LAWS)
 def test_constraints_obey_the_laws(name):
-    """jit, jvp, transposes, and lanes wherever their axis is."""
+    """The laws hold under jit, jvp, transposition, and vmap over any axis."""
     obeys(LAWS[name], VALUE[:2, :2] / 10 + 0.1, exact=False)
 
 
-def test_constraints_within_programs_need_not_cut_evenly():
+def test_constraints_within_programs_may_shard_unevenly():
     x = np.arange(7, dtype=np.float32)
     f = lambda x: jnp.sin(lax.with_sharding_constraint(x * 2, over("x")))
     np.testing.assert_allclose(mj.jit(f)(x), np.sin(x * 2), rtol=1e-5)
-    assert mj.jit(f)(x).sharding == over()  # what would be cut unevenly is whole
+    assert mj.jit(f)(x).sharding == over()  # replicated instead of sharded unevenly
     slope = mj.jit(mj.grad(lambda x: f(x).sum()))(x)
     np.testing.assert_allclose(slope, 2 * np.cos(x * 2), rtol=1e-5)
     with pytest.raises(ValueError, match="dimension size is 7"):
@@ -227,7 +227,7 @@ def test_constraints_within_programs_need_not_cut_evenly():
 
 @pytest.mark.parametrize("mesh", [MESH, EXPLICIT])
 @pytest.mark.parametrize("spec", [P("x"), P("x", "y"), P(None, "y"), P(("x", "y"))])
-def test_rows_of_spread_arrays_go_with_any_other(mesh, spec):
+def test_rows_of_sharded_arrays_are_uncommitted(mesh, spec):
     x = mj.device_put(VALUE, NamedSharding(mesh, spec))
     rows = list(x)
     assert not any(row.committed for row in rows)
@@ -241,7 +241,7 @@ def test_rows_of_spread_arrays_go_with_any_other(mesh, spec):
     )
 
 
-def test_rows_of_whole_arrays_stay_whole():
+def test_rows_of_replicated_arrays_stay_replicated():
     rows = list(spread())
     assert {row.sharding for row in rows} == {over()}
     np.testing.assert_array_equal(jnp.stack(rows), VALUE)
@@ -272,7 +272,7 @@ def test_specs_under_vmap(axis, lane, spec, free):
     np.testing.assert_array_equal(f(VALUE), VALUE if axis == 0 else VALUE.T)
 
 
-def test_eager_callbacks_take_spread_arrays():
+def test_eager_callbacks_take_sharded_arrays():
     x, shape = spread("x"), mj.ShapeDtypeStruct((8, 4), "float32")
     out = mj.pure_callback(lambda v, n: np.asarray(v) * n, shape, x, 2)
     assert out.devices() == set(mj.devices())

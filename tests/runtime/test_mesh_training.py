@@ -3,7 +3,7 @@
 import subprocess
 import sys
 
-# In a process of its own: where programs wait for one another for ever, XLA ends it.
+# In a separate process, because XLA ends it if programs wait for each other forever.
 RUN = """
 import threading
 import numpy as np
