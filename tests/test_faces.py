@@ -45,7 +45,7 @@ PRIVATE = {
 
 
 @pytest.mark.parametrize("name", stubs.FACES)
-def test_stubs_say_what_the_tables_say(name):
+def test_stubs_match_the_tables(name):
     assert stubs.path_of(name).read_text() == stubs.stub(name), (
         "python -m minijax.tools.stubs writes them"
     )
@@ -53,7 +53,7 @@ def test_stubs_say_what_the_tables_say(name):
 
 @pytest.mark.filterwarnings("ignore:jax.:DeprecationWarning")
 @pytest.mark.parametrize("name", stubs.FACES)
-def test_every_name_resolves_to_its_room(name):
+def test_every_name_resolves_to_its_module(name):
     module = importlib.import_module(name)
     for public, (room, inner) in lazy_modules.homes(module._TABLE).items():
         found = attrgetter(inner)(importlib.import_module(f"minijax.{room}"))
@@ -72,7 +72,7 @@ def exported(path: pathlib.Path) -> set[str]:
 
 
 @pytest.mark.parametrize("name", ROOMS)
-def test_what_rooms_give_is_in_their_face(name):
+def test_names_of_packages_are_in_their_public_module(name):
     table = set(lazy_modules.homes(importlib.import_module(name)._TABLE))
     if name == "minijax.lax":
         table |= set(lazy_modules.homes(minijax.lax.linalg._TABLE))
@@ -99,7 +99,7 @@ def run(code: str) -> str:
     return done.stdout.strip()
 
 
-def test_a_face_loads_nothing_before_it_is_used():
+def test_public_modules_load_nothing_before_use():
     loaded = run(
         "import sys, minijax.numpy, minijax.random, minijax.lax, minijax.nn\n"
         "print(' '.join(m for m in sys.modules if m.startswith('minijax.')))"
@@ -132,7 +132,7 @@ def test_unknown_names_are_attribute_errors():
             _ = module.no_such_name
 
 
-def test_dropped_names_warn():
+def test_removed_names_warn():
     with pytest.warns(DeprecationWarning, match=r"jnp\.trapz is deprecated; use jnp"):
         assert minijax.numpy.trapz is minijax.numpy.trapezoid
 
@@ -180,7 +180,7 @@ FUNCTIONS = types.FunctionType, type(minijax.jit(abs))
         "interpreters.ad",
     ),
 )
-def test_functions_are_named_as_in_their_faces_and_pickled(face):
+def test_functions_have_public_names_and_pickle(face):
     module = importlib.import_module(f"minijax.{face}")
     for public in module.__all__:
         fun = getattr(module, public)
@@ -193,7 +193,7 @@ def test_functions_are_named_as_in_their_faces_and_pickled(face):
             assert pickle.loads(pickle.dumps(fun)) is fun
 
 
-def test_a_second_name_is_a_function_of_its_own():
+def test_aliases_are_separate_functions():
     jnp = minijax.numpy
     assert jnp.abs is not jnp.absolute
     assert jnp.abs(-2) == jnp.absolute(-2) == 2

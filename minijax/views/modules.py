@@ -185,7 +185,7 @@ def lower_jaxpr_to_fun(
       input_output_aliases: for each argument, the result that uses its memory.
       xla_donated_args: the arguments whose memory any result may use.
       arg_names, result_names: their names.
-      lies: shardings and memories: an error unless None, since types include them.
+      shardings: shardings and memories: an error unless None, since types include them.
 
     Returns:
       The `func.func` operation.
@@ -254,7 +254,7 @@ def lower_jaxpr_to_module(
       result_names: the names of its results.
       num_const_args, in_avals, backend, arg_names: not used, since the program has its
         inputs and their names.
-      lies: shardings and memories: an error unless None, since types include them.
+      shardings: shardings and memories: an error unless None, since types include them.
     """
     refused = {k: v for k, v in shardings.items() if v is not None}
     refused.pop("all_default_mem_kind", None)

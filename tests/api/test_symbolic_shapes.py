@@ -70,13 +70,13 @@ def test_comparison(text, want):
 
 
 @pytest.mark.parametrize("text", UNCLEAR)
-def test_what_does_not_follow(text):
+def test_inconclusive_comparisons(text):
     with pytest.raises(InconclusiveDimensionOperation, match="Symbolic dimension"):
         eval(text)
 
 
 @pytest.mark.parametrize("text", ["a > 2", "a >= 2", "a < 2", "a <= 2", "a > b", "b < a - 1"])
-def test_the_constraint_that_an_error_asks_for_answers(text):
+def test_the_constraint_that_an_error_suggests_works(text):
     with pytest.raises(InconclusiveDimensionOperation) as error:
         eval(text)
     constraint = str(error.value).split("constraints=['")[1].split("']")[0]
@@ -113,7 +113,7 @@ def test_texts(text, want):
 
 
 @pytest.mark.parametrize("text", NO_TEXTS)
-def test_no_texts(text):
+def test_invalid_texts(text):
     with pytest.raises(ValueError, match="syntax error in symbolic shape"):
         export.symbolic_shape(text)
 
@@ -374,7 +374,7 @@ def test_what_needs_sizes(fun, kind, text):
         exported(fun, "a", "b")
 
 
-def test_unknowns_that_nothing_tells():
+def test_dimensions_without_a_solution():
     for shape in ("a*b", "a + b"):
         with pytest.raises(ValueError, match="Cannot solve for values of dimension variables"):
             exported(jnp.sin, shape)
@@ -401,7 +401,7 @@ READS = {
 
 
 @pytest.mark.parametrize("name", READS)
-def test_reads_of_an_axis_of_unknown_size(name):
+def test_reads_of_a_symbolic_axis(name):
     """As NumPy reads; positions past an end are the last or first one, as under `jit`."""
     fun, size = READS[name]
     made = exported(fun, "a")
@@ -449,7 +449,7 @@ def test_dimensions_that_no_argument_has(make):
         make()
 
 
-def test_what_needs_a_known_size():
+def test_operations_that_need_constant_sizes():
     spec = mj.ShapeDtypeStruct((a,), F4)
     match = "'a' used in a context that requires a constant"
     for fun in (list, lambda x: jnp.linspace(0, 1, x.shape[0])):

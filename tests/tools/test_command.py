@@ -74,7 +74,7 @@ def test_a_function_of_a_script(script, capsys):
     assert "mul" in capsys.readouterr().out
 
 
-def test_arguments_are_a_tuple_and_modules_beside_a_script_are_found(
+def test_arguments_are_a_tuple_and_scripts_import_their_directory(
     tmp_path, capsys, monkeypatch
 ):
     (tmp_path / "beside_the_script.py").write_text("import minijax.lax\nN = 1000\n")
@@ -117,7 +117,7 @@ def test_a_log_of_a_script(script, capsys):
     assert "some_script.py" in said
 
 
-def test_the_page_tells_what_is_so():
+def test_the_examples_of_the_page_run():
     found = doctest.testfile(
         str(ROOT / "docs" / "tools.md"),
         module_relative=False,

@@ -36,7 +36,7 @@ AGREE = {
 
 
 @pytest.mark.parametrize("case", AGREE)
-def test_operations_are_those_that_xla_counts(case):
+def test_operations_are_counted_as_by_xla(case):
     f, args, off = AGREE[case]
     report = tools.cost(f, *args, roofline=ROOF)
     theirs = report.xla["flops"] + report.xla["transcendentals"]
@@ -85,7 +85,7 @@ def chain(x):
     return c @ b
 
 
-def test_the_peak_is_that_of_values_that_live_together():
+def test_the_peak_counts_values_that_are_live_together():
     report = tools.memory(chain, X)
     assert report.peak == 4 * X.nbytes  # x, a, b and c; then x, b, c and the result
     assert {o.place.variable for o in report.owners} >= {"a", "b"}
@@ -97,7 +97,7 @@ def test_the_peak_is_that_of_values_that_live_together():
     assert report.to_dict()["peak"] == report.peak
 
 
-def test_what_a_loop_stacks_is_told_from_what_a_step_needs():
+def test_stacked_results_are_separate_from_work_space_of_a_step():
     deep = tools.memory(mj.grad(lambda x: rolled(x).sum()), X)
     stacked = [o for o in deep.owners if o.what == "scan"]
     assert stacked[0].bytes >= 2 * 10 * X.nbytes  # cosines and carries of ten steps
@@ -109,7 +109,7 @@ def test_a_call_does_not_count_its_results_twice():
     assert tools.memory(mj.jit(chain), X).peak == tools.memory(chain, X).peak
 
 
-def test_what_several_devices_do_counts_once_beside_xla():
+def test_several_devices_count_once_in_the_comparison_with_xla():
     mesh = Mesh(np.array(mj.devices()[:4]), ("i",))
     f = mj.shard_map(
         lambda x: jnp.sin(x) * x,
@@ -131,7 +131,7 @@ def test_a_program_without_operations_holds_its_arguments():
 WAVE = mj.jit(lambda x: jnp.sin(x) * 2.0)
 
 
-def test_the_line_that_calls_a_tool_is_no_line_of_the_program():
+def test_the_line_that_calls_a_tool_is_excluded():
     called = tools.cost(mj.pmap(WAVE), X[:2], roofline=ROOF)
     assert {line.place.variable for line in called.lines} == {"WAVE"}
     held = tools.memory(WAVE, X)

@@ -30,7 +30,7 @@ def test_the_first_operation_that_differs_is_named():
     assert report.to_dict()["first"]["second"]["function"] == "layer"
 
 
-def test_other_equations_may_give_the_same():
+def test_different_equations_with_equal_results():
     other = lambda x: layer(x) * 1.0 + 0.0
     report = tools.diff(layer, other, X)
     assert not report
@@ -84,7 +84,7 @@ def test_integers_agree_exactly_or_not_at_all():
     assert (report.first.error, report.first.at) == (1.0, (3,))
 
 
-def test_results_that_cannot_be_compared_are_told():
+def test_results_of_different_structure_are_an_error():
     def theirs(x):  # which cannot be traced
         return [np.asarray(x)] * 2
 

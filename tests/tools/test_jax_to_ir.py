@@ -16,7 +16,7 @@ def dot(x, y, scale):
     return scale * (jnp.sin(x) @ y)
 
 
-def test_arguments_come_in_the_given_order_and_constants_are_inside():
+def test_arguments_keep_their_order_and_constants_are_inside():
     shapes = [("y", Y), ("x", X)]
     data, text = tool.jax_to_ir(dot, shapes, constants={"scale": 2.0}, format="HLO")
     assert (

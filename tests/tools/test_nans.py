@@ -107,7 +107,7 @@ def test_the_first_is_named(case):
         assert f"{primitive} makes" in str(first)
 
 
-def test_parts_of_an_array_are_looked_at():
+def test_shards_of_an_array_are_checked():
     mesh = Mesh(np.array(mj.devices()[:2]), ("i",))
     x = mj.device_put(jnp.array([4.0, -1.0]), NamedSharding(mesh, PartitionSpec("i")))
 
@@ -122,7 +122,7 @@ def test_parts_of_an_array_are_looked_at():
     assert report.to_dict()["first"]["place"]["text"] == "root = jnp.sqrt(x)"
 
 
-def test_devices_of_a_mesh_are_told_apart():
+def test_devices_of_a_mesh_are_distinguished():
     mesh = Mesh(np.array(mj.devices()[:2]), ("i",))
 
     def part(x):
@@ -214,7 +214,7 @@ LOST = {
 
 
 @pytest.mark.parametrize("case", LOST)
-def test_what_gets_lost_is_found_and_results_are_the_functions(case):
+def test_lost_nans_are_found_and_results_unchanged(case):
     f, primitive = LOST[case]
     report = tools.nans(f)(BIG)
     assert report.first.primitive == primitive
@@ -222,7 +222,7 @@ def test_what_gets_lost_is_found_and_results_are_the_functions(case):
         np.testing.assert_array_equal(ours, theirs)
 
 
-def test_what_is_said_to_be_finite_is():
+def test_primitives_declared_finite_are_finite():
     big = np.finfo(np.float32).max
     xs = np.float32([big, -big, np.finfo(np.float32).tiny, 0, -0.0, 1, -3])
     said = [p for p in registry.values() if p.keeps_finite and p.elementwise]
@@ -239,7 +239,7 @@ def test_what_is_said_to_be_finite_is():
         assert tried, prim
 
 
-def test_loops_that_lose_nothing_stay_as_they_are():
+def test_loops_that_lose_nothing_are_unchanged():
     def layers(x):
         return lax.scan(lambda h, _: (jnp.tanh(h * 2.0 - 1.0), None), x, length=5)[0]
 
@@ -249,7 +249,7 @@ def test_loops_that_lose_nothing_stay_as_they_are():
     assert len(loop.outvars) == 1
 
 
-def test_a_chain_is_looked_at_once():
+def test_a_chain_is_checked_once():
     def chain(x):
         for _ in range(10):
             x = jnp.maximum(x * 1.01, 0.2)
@@ -263,7 +263,7 @@ def test_a_chain_is_looked_at_once():
     assert not tools.nans(chain)(BIG)
 
 
-def test_a_loop_ends_that_a_nan_would_keep_going():
+def test_a_loop_ends_although_a_nan_would_continue_it():
     def halved(x):
         start = jnp.minimum(1 / x, 5.0)
         return lax.while_loop(lambda c: ~(c < 1e-3), lambda c: c * 0.5, start)
@@ -290,7 +290,7 @@ def test_effects_see_the_functions_own_values(capsys):
     assert set(capsys.readouterr().out.split()) == {"3.0"}
 
 
-def test_infinities_that_a_loop_writes_into_its_carry_are_not_to_blame():
+def test_constant_infinities_in_a_carry_are_not_reported():
     def fades(x):
         def step(score, a):
             return jnp.where(a > 0.5, score, -jnp.inf), jnp.exp(score)

@@ -43,7 +43,7 @@ def test_costs(name):
     assert mj.tree.leaves(out) == mj.tree.leaves(types)
 
 
-def test_factors_that_lie_near_need_not_be_read():
+def test_pinned_factors_are_not_read():
     product = lambda a, b: a @ b
     _, left = rf.roofline(product, pin_lhs_in_vmem=True)(X, Y)
     _, both = rf.roofline(product, pin_lhs_in_vmem=True, pin_rhs_in_vmem=True)(X, Y)
@@ -64,13 +64,13 @@ LINKS = {
 
 
 @pytest.mark.parametrize("name", LINKS)
-def test_what_devices_send(name):
+def test_bytes_that_devices_send(name):
     f, out, sent, steps = LINKS[name]
     found = rf.roofline(f, mesh=MESH, in_specs=P("x"), out_specs=out)(X)[1]
     assert (found.ici_bytes, found.ici_latency) == ({"x": sent}, {"x": steps})
 
 
-def test_each_device_does_its_part():
+def test_each_device_computes_its_shard():
     add = lambda a: a + a
     _, found = rf.roofline(add, mesh=MESH, in_specs=P("x"), out_specs=P("x"))(X)
     assert numbers(found) == (0, 32, 0, 128, 384)

@@ -38,7 +38,7 @@ def line_of(text):
     return f"{__file__}:{1 + next(i for i, r in enumerate(rows) if text in r)}"
 
 
-def test_every_stage_is_there_and_knows_its_lines(stages):
+def test_every_stage_has_its_source_lines(stages):
     names = [s.name for s in stages.stages]
     assert names == ["Python", "loss", "grad", "vmapped", "jit", "StableHLO", "HLO"]
     tanh = line_of("return jnp.tanh(z), None")
@@ -92,7 +92,7 @@ setTimeout(() => {
 
 
 @pytest.mark.skipif(CHROMIUM is None, reason="needs Chromium (Debian: chromium)")
-def test_a_browser_lights_up_what_belongs_together(stages, tmp_path):
+def test_a_browser_highlights_lines_of_one_source(stages, tmp_path):
     page = tmp_path / "page.html"
     page.write_text(stages.html() + TRY)
     run = [
@@ -122,14 +122,14 @@ def test_a_function_without_source():
     assert "mul x 2.0" in str(stages["f"])
 
 
-def test_long_parameters_are_cut():
+def test_long_parameters_are_truncated():
     taken = tools.show(lambda x: x[jnp.array([0, 2])], jnp.ones(3), compiled=False)
     (row,) = (r for r in str(taken).splitlines() if " gather[" in r)
     shown = re.search(r"dimension_numbers=(.{40,57}\.\.\.)", row)
     assert shown and len(shown.group(1)) == 60
 
 
-def test_variables_are_those_of_their_lines(tmp_path):
+def test_variables_are_named_as_in_their_lines(tmp_path):
     path = tmp_path / "some_lines.py"
     path.write_text(
         "def f(x):\n    y = (x +\n         1)\n    print(y)\n    y *= 2\n"

@@ -35,7 +35,7 @@ def places(source_map):
 
 
 @pytest.mark.parametrize("name", [p.name for p in sm.all_passes()])
-def test_where_lines_come_from(name):
+def test_source_lines_of_generated_lines(name):
     (dump,) = sm.generate_sourcemaps(f, sm.filter_passes(f"^{name}$"))(jnp.ones(4))
     assert dump.pass_name == name
     where, met = places(dump.source_map), set()

@@ -140,7 +140,7 @@ def test_patterns_along_axes(case):
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_patterns_hold_all_that_may_differ_from_zero(case):
+def test_patterns_contain_all_nonzero_elements(case):
     f, nnz = CASES[case]
     pattern = tools.sparsity(f, S)
     dense = np.asarray(mj.jacfwd(f)(S))
@@ -150,7 +150,7 @@ def test_patterns_hold_all_that_may_differ_from_zero(case):
 
 
 @pytest.mark.parametrize("case", ["chain", "scatter", "custom rule"])
-def test_jacobians_are_those_of_forward_mode(case):
+def test_jacobians_match_forward_mode(case):
     f, _ = CASES[case]
     sparse = tools.sparse_jacobian(f)(S)
     np.testing.assert_allclose(sparse.todense(), mj.jacfwd(f)(S), rtol=1e-6)
@@ -190,7 +190,7 @@ def test_mirror_images_of_a_hessian():
 
 
 @pytest.mark.parametrize("density", [0.05, 0.2, 0.6])
-def test_stars_give_all_elements(density):
+def test_star_colourings_determine_all_elements(density):
     rng = np.random.default_rng(int(density * 100))
     for n in [30, *[9] * 60]:
         pattern = np.triu(rng.random((n, n)) < density * (1 if n == 30 else 2))
@@ -248,7 +248,7 @@ def test_arrays_without_elements():
         assert tools.sparse_jacobian(f)(x).shape == (*f(x).shape, *x.shape)
 
 
-def test_which_argument_and_how_it_is_given():
+def test_argnums_and_keyword_arguments():
     def f(n, x, y, *, how="sin", by=1.0):
         return getattr(jnp, how)(x) * by + n * y[::-1]
 
@@ -280,7 +280,7 @@ def test_holomorphic_functions():
     np.testing.assert_allclose(jac.todense(), want, rtol=1e-6)
 
 
-def test_what_is_no_function():
+def test_arguments_that_are_not_functions():
     for tool in (tools.sparse_jacobian, tools.sparse_hessian, tools.sparsity):
         with pytest.raises(TypeError, match="Expected a callable value"):
             tool(3)

@@ -101,7 +101,7 @@ def test_a_fault_of_the_compiler():
     assert not tools.verify(mj.jit(norms))(x)  # minijax compiles it otherwise
 
 
-def test_numpy_says_where_an_operation_alone_is_wrong(monkeypatch):
+def test_numpy_finds_wrong_single_operations(monkeypatch):
     rule = verify_numpy._ufunc_rule(lambda x: np.sin(x) * (1 + 1e-4))
     monkeypatch.setitem(verify_numpy._RULES, elementary.sin_p, rule)
     report = tools.verify(planted)(X)
@@ -129,14 +129,14 @@ SOUND = {
 
 
 @pytest.mark.parametrize("name", SOUND)
-def test_rounding_is_no_fault(name):
+def test_rounding_is_not_a_fault(name):
     report = tools.verify(SOUND[name])(X)
     assert not report, report
     assert report.first is None
     assert "agree" in str(report)
 
 
-def test_static_arguments_and_what_has_no_program():
+def test_static_arguments_and_functions_without_a_program():
     f = mj.jit(lambda x, n: x * n, static_argnums=1)
     report = tools.verify(f)(X, 2)
     assert not report

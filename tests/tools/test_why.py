@@ -17,7 +17,7 @@ def changes(log, kind="trace"):
     ]
 
 
-def test_each_trace_is_told_from_the_nearest_earlier_one():
+def test_each_trace_is_compared_with_the_nearest_earlier_one():
     f = mj.jit(lambda params, x, n: params["w"] * x * n, static_argnums=2)
     w = {"w": jnp.ones(2)}
     f(w, 1.0, 2)
@@ -41,7 +41,7 @@ def test_each_trace_is_told_from_the_nearest_earlier_one():
         tools.why(len)
 
 
-def test_a_program_is_compiled_anew_for_another_place():
+def test_a_program_is_compiled_again_for_other_devices():
     f = mj.jit(lambda x: x + 1)
     f(jnp.ones(2))
     f(mj.device_put(jnp.ones(2), mj.devices()[1]))
@@ -50,7 +50,7 @@ def test_a_program_is_compiled_anew_for_another_place():
     assert second[0][0] == ""
 
 
-def test_a_log_of_a_whole_program():
+def test_a_log_of_a_program():
     def inner(x):
         return x * 3.0
 
@@ -74,7 +74,7 @@ def test_a_log_of_a_whole_program():
     assert "3 traces and 2 compiles" in str(log)
 
 
-def test_of_many_arguments_eight_are_shown():
+def test_at_most_eight_arguments_are_shown():
     f = mj.jit(lambda *xs: sum(xs))
     f(*[1.0] * 8)
     f(*[1.0] * 10)
@@ -83,7 +83,7 @@ def test_of_many_arguments_eight_are_shown():
     assert shown == [f"({eight})", f"({eight}, ... 2 more)"]
 
 
-def test_threads_are_told_apart():
+def test_threads_are_distinguished():
     both, functions = threading.Barrier(2), []
     for k in range(2):
 

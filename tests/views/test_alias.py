@@ -160,7 +160,7 @@ def test_a_program_sees_jax():
     assert done.stdout == "['--flag'] __main__\n"
 
 
-def test_it_is_refused_where_jax_is_there_and_runs_modules(tmp_path):
+def test_installing_after_jax_is_an_error_and_modules_run(tmp_path):
     (tmp_path / "jax.py").write_text("")
     (tmp_path / "late.py").write_text(
         "import jax, minijax.tools.alias as alias\nalias.install()"

@@ -121,7 +121,7 @@ def taken_through(function):
 
 
 @pytest.mark.parametrize("name", CALLS)
-def test_what_is_bound_again_is_the_same_program(name):
+def test_binding_again_makes_the_same_program(name):
     fun = CALLS[name]
     closed = jax.make_jaxpr(fun)(2.0)
     again = jax.make_jaxpr(lambda x: evaluate(closed, x)[0])(2.0)
@@ -142,7 +142,7 @@ def test_what_is_bound_again_is_the_same_program(name):
         ("call", 4.0),
     ],
 )
-def test_functions_that_a_library_is_around(name, slopes):
+def test_functions_that_a_library_wraps(name, slopes):
     fun = CALLS[name]
     closed = jax.make_jaxpr(fun)(2.0)
     run = lambda x: evaluate(closed, x, around=taken_through)[0]
@@ -153,7 +153,7 @@ def test_functions_that_a_library_is_around(name, slopes):
     assert evaluate(closed, 2.0, around=doubled)[0] == 2 * fun(2.0)
 
 
-def test_functions_of_a_call_are_called_by_themselves():
+def test_functions_of_a_call_can_be_called():
     params = jax.make_jaxpr(five_slope)(1.0, 2.0).eqns[0].params
     bound = pr.custom_jvp_call_p.get_bind_params(params)
     assert sorted(bound) == ["subfuns", "symbolic_zeros"]
@@ -170,7 +170,7 @@ def test_functions_of_a_call_are_called_by_themselves():
     assert bwd.call_wrapped(2.0, 1.0) == [14.0, 11.0]
 
 
-def test_a_call_given_by_functions_alone():
+def test_a_call_bound_by_functions():
     wrap = lambda f: lu.wrap_init(f)
     trees = lambda: (jax.tree.structure([0]), jax.tree.structure([0, 0]), [0, None])
 
@@ -213,7 +213,7 @@ class Differentiating(jax.core.Trace):
         return [Seen(self, ct) for ct in cts][:1]
 
 
-def test_a_librarys_trace_is_handed_reverse_rules():
+def test_a_librarys_trace_receives_reverse_rules():
     with jcore.take_current_trace() as parent:
         trace = Differentiating(parent)
         with jcore.set_current_trace(trace):

@@ -69,7 +69,7 @@ def test_a_hand_written_interpreter_binds_every_equation(fun, slope):
     assert jax.grad(run)(2.0) == slope
 
 
-def test_names_and_places_are_kept():
+def test_names_and_source_lines_are_preserved():
     @jax.named_scope("outer")
     def f(x):
         return x + 1
@@ -82,7 +82,7 @@ def test_names_and_places_are_kept():
     assert "test_hand_interpreters" in jex.source_info_util.summarize(eqn.source_info)
 
 
-def test_programs_are_made_by_hand():
+def test_programs_are_built_by_hand():
     closed = jax.make_jaxpr(lambda x: x * 2.0)(1.0)
     (eqn,) = closed.eqns
     x, y = jex.core.Var(eqn.invars[0].aval), jex.core.gensym()(eqn.outvars[0].aval)
@@ -144,7 +144,7 @@ def test_functions_of_trees_are_flattened_and_traced():
     assert api_util.rebase_donate_argnums((2,), (0,)) == (1,)
 
 
-def test_what_is_known_is_computed_at_once():
+def test_known_values_are_computed_immediately():
     def f(x, y):
         return x * 2 + y, y * y
 
@@ -211,7 +211,7 @@ def test_a_librarys_own_trace():
 
 @pytest.mark.filterwarnings("ignore:jax.core.trace_ctx:DeprecationWarning")
 @pytest.mark.filterwarnings("ignore:jax.interpreters.pxla:DeprecationWarning")
-def test_what_is_current():
+def test_current_traces_and_axes():
     outside = jex.core.get_opaque_trace_state()
     assert outside == jex.core.get_opaque_trace_state()
     seen = []
@@ -340,7 +340,7 @@ def test_equations_are_made_in_jaxs_order():
     assert core.eval_jaxpr(closed.jaxpr.replace(eqns=[made]), [], 3.0) == [6.0]
 
 
-def test_where_an_equation_is_written():
+def test_source_lines_of_equations():
     (eqn,) = jax.make_jaxpr(lambda x: x * 2.0)(1.0).eqns
     info = module("jax._src.source_info_util")
     frame = info.user_frame(eqn.source_info.traceback)
@@ -352,7 +352,7 @@ def test_where_an_equation_is_written():
     assert list(info.user_frames(None)) == [] and info.user_frame(None) is None
 
 
-def test_what_an_out_sharding_asks_for():
+def test_canonical_out_shardings():
     canonicalize = module("jax._src.sharding_impls").canonicalize_sharding
     here, there = (jax.make_mesh((1,), (name,)) for name in "xy")
     assert canonicalize(jax.typeof(1.0).sharding, "f") is None
@@ -370,7 +370,7 @@ def test_what_an_out_sharding_asks_for():
         canonicalize(3, "f")
 
 
-def test_types_are_asked_of_what_stands_for_values():
+def test_types_of_objects_with_shape_and_dtype():
     class Described:
         shape, dtype, weak_type = (2,), np.dtype("float64"), True
 

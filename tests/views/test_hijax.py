@@ -29,7 +29,7 @@ class Twice(hijax.HiPrimitive):
 twice_p = Twice("own_twice")
 
 
-def test_a_primitive_becomes_what_it_is_made_of():
+def test_a_hijax_primitive_is_expanded():
     assert twice_p.bind(3.0, n=2) == 6.0
     program = jax.make_jaxpr(lambda x: twice_p.bind(x, n=2.0))(1.0)
     assert [e.primitive.name for e in program.eqns] == ["mul"]
@@ -90,7 +90,7 @@ def test_types_and_effects_of_a_librarys_own():
     assert core.ShapedArray((), "int32").to_tangent_aval().dtype == jax.dtypes.float0
 
 
-def test_a_custom_rule_is_handed_arrays_in_programs():
+def test_a_custom_rule_receives_arrays_in_programs():
     """Arrays of one number are literals in programs, and have shapes all the same."""
     seen = []
 
@@ -134,7 +134,7 @@ def test_tracers_of_one_trace_share_its_main():
     assert mine is current.main
 
 
-def test_a_platform_that_is_not_there_is_told_as_jax_does():
+def test_a_missing_platform_is_reported_as_in_jax():
     if importlib.util.find_spec("libtpu") is not None:
         pytest.skip("this machine may have a TPU")
     with pytest.raises(RuntimeError, match=r"'tpu' failed to initialize: .*libtpu"):

@@ -266,7 +266,7 @@ def test_python_of_a_program():
     np.testing.assert_allclose(scope["f"](1.0, 2.0), [want], rtol=1e-6)
 
 
-def test_where_a_jitted_functions_values_lie():
+def test_shardings_of_a_jitted_function():
     mesh = jax.make_mesh((1,), ("i",), axis_types=(jax.sharding.AxisType.Auto,))
     cut = jax.sharding.NamedSharding(mesh, jax.P("i"))
     f = jax.jit(lambda x, y: (x + 1, y), in_shardings=(cut, None), out_shardings=(None, cut))
@@ -312,7 +312,7 @@ def test_binding_in_the_form_with_shardings():
         pr.jit_p.bind(jnp.ones(4), jaxpr=closed, **{**form, "in_layouts": ("x",)})
 
 
-def test_parts_of_a_linear_solve():
+def test_programs_of_a_linear_solve():
     solve = lambda x: lax.custom_linear_solve(
         lambda y: 2 * y, x, lambda f, b: b / 2, symmetric=True
     )

@@ -76,7 +76,7 @@ def test_a_rule_emits_a_program(rule):
     np.testing.assert_allclose(out, np.sin(np.arange(3)) + 1, rtol=1e-6)
 
 
-def test_what_a_module_says_of_itself():
+def test_properties_of_a_module_context():
     seen = []
 
     def rule(ctx, x):
@@ -121,7 +121,7 @@ def cosine(ctx, x, **params):
     return [hlo.cosine(x)]
 
 
-def test_rules_put_over_others():
+def test_overriding_lowering_rules():
     """Also inside of what a program calls; the primitive keeps its own."""
     sin_p = sine.eqns[0].primitive
     f = jax.jit(lambda x: jax.lax.scan(lambda c, _: (jnp.sin(c), None), x, None, 1)[0])

@@ -49,7 +49,7 @@ def test_names_that_warn(name, rest):
         ("jax.cloud_tpu_init.cloud_tpu_init", "JAX calls this function automatically"),
     ],
 )
-def test_names_that_are_no_more(name, said):
+def test_names_that_were_removed(name, said):
     face, _, short = name.rpartition(".")
     with pytest.raises(AttributeError, match=said):
         getattr(module(face), short)

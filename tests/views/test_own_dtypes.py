@@ -111,7 +111,7 @@ def test_only_conversions_that_the_rules_allow(start, dtype):
         lax.convert_element_type(start, dtype)
 
 
-def test_cotangents_add_as_the_rules_say():
+def test_cotangents_are_added_by_the_rules():
     def twice(x):
         return (number(to(x)) * W).sum() + (number(to(x)) * 5).sum()
 

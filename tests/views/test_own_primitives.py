@@ -78,7 +78,7 @@ def test_it_works_under(name):
     np.testing.assert_allclose(found(), wanted, rtol=1e-6)
 
 
-def test_rules_that_are_missing_are_told_as_jax_does():
+def test_missing_rules_are_reported_as_in_jax():
     bare = Primitive("own_bare")
     for run, what in [
         (lambda: bare.bind(1.0), "Evaluation rule for 'own_bare' not implemented"),
@@ -130,7 +130,7 @@ def test_rules_of_ours_are_read_in_jaxs_forms():
         ad.primitive_transposes[sin]
 
 
-def test_a_batcher_is_told_of_its_axis():
+def test_a_batcher_receives_its_axis():
     told = []
     own = Primitive("own_axis")
     own.def_impl(lambda x: x)
@@ -200,7 +200,7 @@ def test_lowering_by_platform_and_core_calls():
     assert out == 6.0
 
 
-def test_all_primitives_of_the_face_are_ours():
+def test_all_primitives_of_the_public_module_are_ours():
     for name in primitives.__all__:
         prim = getattr(primitives, name)
         assert isinstance(prim, Primitive), name
@@ -220,7 +220,7 @@ class Tagged(Primitive):
         return (x, *rest)[:kept], no_effects
 
 
-def test_a_class_that_says_it_in_its_body():
+def test_a_class_with_rules_in_its_body():
     prim = Tagged("tagged")
     mlir.register_lowering(prim, lambda ctx, *xs, kept: xs[:kept])
     call = lambda x, y: prim.bind(x, y, kept=1)

@@ -51,7 +51,7 @@ def test_values(name):
     assert found() == want
 
 
-def test_what_is_refused():
+def test_invalid_sizes():
     with pytest.raises(TypeError, match="1D sequences of concrete values of integer"):
         sizes.canonicalize_shape((2.5,), "shape of x")
     with pytest.raises(errors.InconclusiveDimensionOperation, match="remainder 4"):
@@ -70,7 +70,7 @@ def test_partial_calls_are_equal_where_function_and_arguments_are():
     assert call(3, z=4) == ((1, 3), {"k": 2, "z": 4})
 
 
-def test_parts_of_a_symbolic_dimension():
+def test_terms_of_a_symbolic_dimension():
     size = 2 * A * A + 3 * (B // 2) - 5
     terms = {str(term): (count, term) for term, count in size._sorted_terms}
     assert {text: count for text, (count, _) in terms.items()} == {
@@ -87,7 +87,7 @@ def test_parts_of_a_symbolic_dimension():
 
 
 @pytest.mark.parametrize("size", (2.5, 2.0, "a", None, np.float32(2)))
-def test_types_of_arrays_have_whole_sizes(size):
+def test_types_of_arrays_have_integer_sizes(size):
     with pytest.raises(TypeError, match="Shapes must be 1D sequences of concrete"):
         jax.core.ShapedArray((size,), np.float32)
 

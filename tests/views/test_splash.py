@@ -128,6 +128,6 @@ assert promote_dtypes_complex(jax.numpy.ones(2), 1)[1].dtype == "complex64"
     subprocess.run([sys.executable, "-m", "minijax.tools.alias", "-c", code], check=True)
 
 
-def test_what_is_beside_the_kernels():
+def test_modules_near_the_kernels():
     assert private.module("jax.experimental.pallas.nothing") is None
     assert private.module("minijax.experimental.pallas") is None

@@ -71,7 +71,7 @@ def test_partial_evaluation_by_a_rule():
     assert outs[1].get_known() == 6.0
 
 
-def test_programs_without_what_nobody_needs():
+def test_dead_code_elimination():
     fun = lu.wrap_init(lambda x: [(jnp.ones(3) + x, x * 2)[1]])
     aval = core.ShapedArray((), np.float32)
     whole, _, _ = pe.trace_to_jaxpr_dynamic(fun, [aval])
@@ -125,7 +125,7 @@ def test_types_of_one_lane():
     assert whole(3, 1, core.ShapedArray((2,), np.float32)).shape == (2, 3)
 
 
-def test_what_is_printed():
+def test_printed_programs():
     jaxpr = jax.make_jaxpr(lambda x: jnp.sin(x) + 1)(1.0).jaxpr
     plain = core.JaxprPpSettings(print_shapes=False)._asdict()
     assert "b:f32" not in jaxpr.pretty_print(**plain)
@@ -140,7 +140,7 @@ def test_what_is_printed():
         jax.jit(lambda x: no_bool(None, x))(1.0)
 
 
-def test_shardings_in_older_words():
+def test_shardings_under_older_names():
     mesh = jax.make_mesh((1,), ("i",), axis_types=(jax.sharding.AxisType.Auto,))
     cut = jax.sharding.NamedSharding(mesh, jax.P("i"))
     hlo = cut._to_xla_hlo_sharding(2)
@@ -170,7 +170,7 @@ def test_shardings_in_older_words():
         pxla.global_aval_to_result_handler(3, cut, True)
 
 
-def test_stages_are_what_they_are_made_of():
+def test_lowered_programs_and_compile_options():
     lowered = jax.jit(lambda x: x + 1).lower(1.0)
     assert isinstance(lowered._lowering, pxla.MeshComputation)
     assert "stablehlo.add" in str(lowered._lowering.stablehlo())
@@ -225,7 +225,7 @@ class Proxy:
 
 @pytest.mark.parametrize("inner", [jnp.arange(3.0), np.arange(3.0), np.float32(2)])
 @pytest.mark.parametrize("registered", [False, True])
-def test_proxies_are_what_they_stand_for(inner, registered):
+def test_proxies_are_instances_of_their_class(inner, registered):
     kind = type("Variable", (Proxy,), {})
     if registered:
         table = jax.interpreters.xla.canonicalize_dtype_handlers

@@ -22,7 +22,7 @@ def test_names_pairs_and_functions():
     assert make(1, code)(2) == 3
 
 
-def test_remembering_by_the_axes_in_scope():
+def test_caching_by_the_axes_in_scope():
     calls = []
     axes = jax.extend.core.unsafe_get_axis_names_DO_NOT_USE
 
@@ -44,7 +44,7 @@ def test_remembering_by_the_axes_in_scope():
 
 
 @pytest.mark.parametrize("name", sorted(private.MODULES))
-def test_all_that_is_listed_is_there(name):
+def test_all_listed_names_exist(name):
     module = private.module(f"jax._src.{name}".rstrip("."))
     for public in private.homes(private.MODULES[name][1]):
         assert getattr(module, public) is not None
@@ -111,7 +111,7 @@ def test_trees_by_their_registry():
     assert jax.tree_util.keystr(pairs[0][0]) == "['a']"
 
 
-def test_the_lock_of_finders_is_no_trap():
+def test_the_lock_of_finders_cannot_deadlock():
     """What a finder of modules loads, it loads itself: imports wait for it."""
     import subprocess
     import sys

@@ -173,11 +173,11 @@ def nested(box):
     ],
     ids=lambda f: getattr(f, "__name__", ""),
 )
-def test_what_is_done_to_a_box_is_done(f, result, left, within):
+def test_mutations_of_a_box_are_visible(f, result, left, within):
     assert outside(within(f)) == (result, left)
 
 
-def test_a_function_that_is_compiled_may_know_a_box():
+def test_compiled_functions_may_close_over_a_box():
     box = Box(jnp.float32(1))
     f = jax.jit(lambda x: add(box, x))
     assert (float(f(1.0)), float(f(2.0)), number(box)) == (4, 8, 4)
@@ -185,7 +185,7 @@ def test_a_function_that_is_compiled_may_know_a_box():
     assert f(1.0).tolist() == [4, 4] and box.get[0].tolist() == [2, 2]
 
 
-def test_programs_that_know_a_box_are_found_again():
+def test_programs_that_close_over_a_box_are_cached():
     box, traced = Box(jnp.float32(1)), []
 
     @jax.jit
@@ -219,7 +219,7 @@ def test_programs_that_know_a_box_are_found_again():
     assert [float(f(1.0)), number(box)] == [4, 2]
 
 
-def test_no_program_keeps_a_box_that_nothing_else_knows():
+def test_programs_keep_no_box_alive():
     box = Box(jnp.float32(1))
     dead = weakref.ref(box)
 
@@ -233,7 +233,7 @@ def test_no_program_keeps_a_box_that_nothing_else_knows():
     assert dead() is None
 
 
-def test_signatures_are_known_by_what_boxes_hold():
+def test_signatures_include_the_types_in_boxes():
     traced = []
 
     @jax.jit
@@ -266,7 +266,7 @@ def test_one_box_passed_twice_is_one_box():
     assert (float(found), number(box), number(new)) == (10, 10, 11) and same is box
 
 
-def test_a_box_may_come_to_hold_something_else():
+def test_the_content_of_a_box_may_change_its_type():
     box = Box()
     fill = jax.jit(lambda b, x: b.set(*b.get, x))
     fill(box, 1.0)

@@ -25,7 +25,7 @@ def layers(ws, x):
     return (x**2).sum()
 
 
-def test_the_ledger_names_lines_and_costs():
+def test_reports_name_lines_and_costs():
     with mj.named_scope("loss"):
         ledger = tools.residuals(mj.jit(mj.value_and_grad(layers)), [W, W], W)
     by = {(r.by, r.made.variable) for r in ledger.residuals}
@@ -41,7 +41,7 @@ def test_the_ledger_names_lines_and_costs():
     assert ledger.to_dict()["residuals"][0]["made"]["function"] == "layers"
 
 
-def test_the_ledger_looks_into_loops():
+def test_loops_are_inspected():
     def rolled(x):
         def step(h, _):
             wave = jnp.sin(h @ h)
@@ -57,7 +57,7 @@ def test_the_ledger_looks_into_loops():
     assert slim.bytes < ledger.bytes / 2
 
 
-def test_what_recomputing_takes_is_counted_once(monkeypatch):
+def test_recomputed_operations_are_counted_once(monkeypatch):
     def chain(x):
         for _ in range(20):
             x = jnp.sin(x) * 1.5
@@ -103,7 +103,7 @@ def test_a_budget_holds_in_the_executable():
     assert plan.to_dict()["budget"] == limit
 
 
-def test_what_fits_is_not_recomputed_and_what_does_not_is_told():
+def test_recomputation_only_if_needed_and_errors_if_impossible():
     ws = [W] * 4
     assert tools.plan_remat(layers, 10**9, ws, W).extra_flops == 0
     with pytest.raises(ValueError, match=r"(?s)no choice of residuals.*the least is \d+"):
@@ -166,7 +166,7 @@ def test_plans_of_chains_are_optimal(limit):
     assert found.flops == best
 
 
-def test_parts_are_recomputed_again_where_memory_is_short():
+def test_segments_are_recomputed_recursively_for_small_budgets():
     ws, x = [W] * 24, jnp.ones((1024, 48))
     plan = tools.plan_remat(layers, 8 * x.nbytes, ws, x, measure=True)
     assert max(p.depth for p in plan.pieces) > 0
@@ -176,7 +176,7 @@ def test_parts_are_recomputed_again_where_memory_is_short():
         np.testing.assert_allclose(a, b, rtol=1e-5)
 
 
-def test_the_ledger_tells_who_made_what_lanes_have_moved():
+def test_residuals_moved_by_vmap_are_traced_to_their_operation():
     energy = mj.jit(lambda w, x: jnp.tanh(w @ x).sum())
     grads = mj.vmap(mj.grad(energy), in_axes=(None, 0))
     ledger = tools.residuals(grads, W, W[:5])
@@ -186,7 +186,7 @@ def test_the_ledger_tells_who_made_what_lanes_have_moved():
 
 
 @pytest.mark.parametrize("wrap", [lambda f: f, mj.jit, lambda f: mj.jit(mj.jit(f))])
-def test_the_ledger_looks_into_jitted_functions(wrap):
+def test_jitted_functions_are_inspected(wrap):
     """Names in the body of a call begin at those of the call."""
     ledger = tools.residuals(mj.grad(wrap(lambda x: jnp.sin(x).sum())), jnp.ones(8))
     assert [(r.by, r.reader, r.scope) for r in ledger.residuals] == [("cos", "mul", "jvp()")]
@@ -234,7 +234,7 @@ def test_plans_of_functions_with_references():
         (lambda x: nn.relu(x), 2),
     ],
 )
-def test_zeros_are_no_residuals(f, most):
+def test_zeros_are_not_residuals(f, most):
     """JAX 0.10.2 keeps as many arrays or more, but for the uniform density (0)."""
     x = jnp.linspace(-2.0, 2.0, 12).reshape(3, 4)
     for g in (f, mj.jit(f)):
