@@ -58,6 +58,7 @@ class Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
             if name.startswith(_PACKAGE) and twin.removeprefix("jax.") in private.KERNELS:
                 return importlib.machinery.ModuleSpec(name, self, is_package=True)
             return None
+        # A package in any case, since submodules may exist only under the `jax` name.
         spec = importlib.machinery.ModuleSpec(name, self, is_package=True)
         if private.module(name) is not None:
             return spec
@@ -89,6 +90,7 @@ class Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
     def create_module(self, spec: Any) -> ModuleType:
         if (module := private.module(spec.name)) is not None:
             if not isinstance(module, private.Private):
+                # importlib overwrites `__spec__`, and `exec_module` restores it.
                 spec.loader_state = module.__spec__
             return module
         if spec.name.startswith(f"{_PACKAGE}."):  # which is also found under the `jax` name

@@ -348,6 +348,7 @@ def _by_colors(f: Any, argnums: int, of: str, holomorphic: bool) -> Any:
         _check_holomorphic(of, holomorphic, "argument", _checked_type(f, i, args[i]).dtype)
         _, values, more, positions = without_statics(f, args, kwargs)
         leaves, treedef = tree.flatten((values, more))
+        # Static arguments have no aval, but the program depends on their values.
         fixed = [x for i, x in enumerate(args) if i not in positions]
         fixed += [x for k, x in sorted(kwargs.items()) if k not in more]
         key = (treedef, tuple(map(core.aval_of, leaves)), tuple(fixed))
@@ -365,6 +366,7 @@ def _by_colors(f: Any, argnums: int, of: str, holomorphic: bool) -> Any:
         one = _push_forward if forward else _pull_back
         return vmap(lambda seed: one(fun, values, more, k, seed))(seeds)
 
+    # `products` has two further leading arguments; negative positions count from the end.
     after = [i + 2 if i >= 0 else i for i in nums]
     compiled = jit(products, static_argnums=[1, *after], static_argnames=names)
 

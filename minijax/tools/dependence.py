@@ -67,6 +67,7 @@ class Interpreter:
         return self.of(np.concatenate([s.pairs for s in some]))
 
     def of(self, pairs: Any) -> Sets:
+        # Checked before `unique`, whose sorted copy would need as much memory again.
         if pairs.size > 4 * MOST:
             raise self.too_many()
         unique = np.unique(pairs)
@@ -198,6 +199,7 @@ class Interpreter:
         for k, x in enumerate(args):
             if not data[k] or type(x) is not Sets:
                 continue
+            # Numbers start from 1, so that 0 marks elements from no operand, such as padding.
             numbers = [
                 _numbers(a.aval, 0 if i == k else None) if data[i] else args[i]
                 for i, a in enumerate(eqn.ins)

@@ -128,6 +128,7 @@ def launch(options: argparse.Namespace) -> int:
             with contextlib.suppress(ProcessLookupError):
                 p.send_signal(number)
 
+    # Children are in their own sessions, so that only the launcher gets a Ctrl-C.
     before = {n: signal.signal(n, stop) for n in (signal.SIGINT, signal.SIGTERM)}
     try:
         for i in range(options.processes):
@@ -156,6 +157,7 @@ def launch(options: argparse.Namespace) -> int:
         for number, handler in before.items():
             signal.signal(number, handler)
     if stopped:
+        # As a shell reports a program that a signal has ended.
         return 128 + stopped[0]
     if failed is None:
         return 0

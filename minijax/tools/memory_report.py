@@ -215,6 +215,7 @@ class _Walk:
         outs = {v for v in jaxpr.outvars if type(v) is not Literal}
         total = outside + sum(o.bytes for o in live.values())
         for i, eqn in enumerate(jaxpr.eqns):
+            # Results are allocated before operands are freed: both are live while it runs.
             for v in eqn.outs:
                 live[v] = Owned(
                     nbytes(v.aval),

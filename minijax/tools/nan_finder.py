@@ -197,6 +197,7 @@ def nans(
 
     def watched(*args: Any, **kwargs: Any) -> Any:
         closed, shapes, leaves = staged(*args, **kwargs)
+        # Marks change values, and effects (callbacks) must see the program's own ones.
         finder = Coarse(kinds, marks=not closed.effects)
         outs, record = finder.run(closed.jaxpr, closed.consts, leaves, top=True)
         return tree.unflatten(tree.structure(shapes), outs), record.first
@@ -223,6 +224,7 @@ def first_nan(
     """Describe the first NaN for `debug_nans`: operation and step; source line."""
     if closed.effects:  # a second run would repeat them
         return None
+    # The search itself computes NaNs: it must not start another search.
     with config.debug_nans(False), config.debug_infs(False):
         finding, _ = _find(closed, args, kinds)
     if finding is None or finding.argument:

@@ -106,6 +106,7 @@ def joined(first: Any, stats: Sequence[Any], inner: Sequence[Record]) -> Record:
     """Merge the record of a program with the records of its inner programs."""
     for record in inner:
         if record.first is not NOTHING:
+            # Sites are numbered in the order in which they run: the least number is the first.
             first = record.first if first is NOTHING else lax.min(first, record.first)
     # Loops and statistics of inner programs are in the order in which they ran.
     at = [r.at for r in inner if core.aval_of(r.at).shape[0]]
@@ -282,6 +283,7 @@ class NonfiniteInterpreter:
             pcast_to_varying(x, axes) for x in self._start(step, [cond_avals, *groups[1:]])
         ]
         state = [core.aval_of(x) for x in start]
+        # With iterations, the last element of `start` is the counter, not part of the record.
         n, n_heads = len(cond_operands), len(start) - self.records_iterations
         numbers = []  # the rows' numbers, if the record includes iterations
         if xs and self.records_iterations:
@@ -389,6 +391,7 @@ class NonfiniteInterpreter:
             return []
 
         stage_closed(dry, [a for g in groups for a in g], text="nans")
+        # The real staging registers the same sites again, and must give them the same numbers.
         del self.sites[sites:], self.around[around:]
         start = [NOTHING, *(np.zeros(a.shape, a.dtype) for a in avals[1:])]
         counts = [np.int32(0)] if self.records_iterations else []

@@ -71,6 +71,7 @@ def all_finite(x: Any) -> Any:
 
     def product(x: Any) -> Any:
         matrix = x if x.shape[-1] == width else lax.reshape(x, (x.size // width, width))
+        # Without the barrier XLA would simplify the product with a constant 0.
         zeros = lax.optimization_barrier(lax.full((width,), 0, aval.dtype))
         return _finite(lax.dot_general(matrix, zeros, (([matrix.ndim - 1], [0]), ([], []))))
 

@@ -198,6 +198,7 @@ def watch() -> Iterator[Log]:
 
         def end(seconds: float) -> None:
             event.seconds = seconds
+            # An error inside may have skipped the ends of inner events: close these as well.
             if event in open_:
                 del open_[open_.index(event) :]
             if kind == "compile":
@@ -210,6 +211,7 @@ def watch() -> Iterator[Log]:
         """Log programs of single operations, and those compiled ahead of time."""
         name = str(about.get("fun_name", ""))
         open_ = by_thread.get(threading.get_ident(), [])
+        # Compilations of jitted functions are logged by `begin`, with their reasons.
         if event == monitoring.COMPILING and not any(e.kind == "compile" for e in open_):
             log.events.append(
                 Event(

@@ -245,9 +245,9 @@ class _Work:
         self.flops = np.array([equation_flops(eqn) for eqn in jaxpr.eqns])
         self.names = np.array([eqn.primitive.name for eqn in jaxpr.eqns])
         self.number = {v: i for i, eqn in enumerate(jaxpr.eqns) for v in eqn.outs}
-        self.before: list[
-            int
-        ] = []  # each equation's set of operations as bits, including itself
+        # For each equation its set of operations, including itself, as the bits of an int: a
+        # union of sets then counts shared operations once.
+        self.before: list[int] = []
         for i, eqn in enumerate(jaxpr.eqns):
             bits = 1 << i
             for a in eqn.ins:

@@ -270,7 +270,7 @@ def _python(jaxprs: Sequence[Jaxpr]) -> list[Line]:
         and d.co_filename == c.co_filename
         and x <= a
         and b <= y
-        and ((x, y) != (a, b) or id(d) < id(c))
+        and ((x, y) != (a, b) or id(d) < id(c))  # of equal ranges one stays: ids break the tie
     }
     out: list[Line] = []
     for code, (first, last) in sorted(

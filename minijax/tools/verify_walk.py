@@ -260,6 +260,7 @@ def beyond(a: Any, b: Any, samples: Sequence[Any]) -> tuple[Any, Any]:
             gap = np.where(np.isnan(gap), np.inf, gap)
             max_gap = np.maximum(max_gap, np.where(same, 0.0, gap))
         typical = _typical_gap(max_gap, size)
+        # A few samples underestimate the spread, hence the factor 4; subnormals are flushed.
         allowed = 4 * np.maximum(max_gap, typical) + 2 * eps_of(y.dtype) * size
         allowed = allowed + 4 * tiny_of(y.dtype)
         off = np.abs(p - q).astype(np.float64)

@@ -279,6 +279,7 @@ def shaped(
     key = (shape, dtype, weak_type, memory, explicit_sharding, manual_axis_kinds)
     aval = _interned.get(key)
     if aval is None:
+        # `ShapedArray.__new__` would check and convert arguments that are correct already.
         aval = _blank(ShapedArray)
         aval.shape, aval.dtype = tuple(map(size_of, shape)), dtype
         aval.weak_type, aval.memory_space, aval.explicit_sharding = (

@@ -116,6 +116,7 @@ class KeyTy(ExtendedDType):
         return super().__new__(cls) if instance is None else instance
 
     def __init__(self, impl: Any) -> None:
+        # Python calls this also for an instance that `__new__` found: it must be idempotent.
         self._instances[impl] = self
         self.impl = impl
         self.base_shape = impl.key_shape
@@ -636,6 +637,7 @@ def promote(pairs: tuple[tuple[Any, bool], ...], wide: bool = False) -> tuple[An
     except OpaqueDtypeError:
         raise
     except TypePromotionError:
+        # Strict promotion concerns the user's operands; internal code may mix dtypes.
         if not strict or mixing.by_user(functools.partial(_mixes, pairs)):
             raise
         return _promote(pairs, False, x64, keeps_64, bits)

@@ -81,12 +81,15 @@ class SymbolicDim:
     """
 
     __slots__ = ("_hash", "key", "scope", "terms")
+    # NumPy's operators then return NotImplemented, and the reflected ones here apply.
     __array_priority__ = 1000
 
     def __init__(self, terms: Terms, scope: Any) -> None:
         self.terms = terms
         self.scope = scope
+        # The leading term comes first, as polynomial division in `divided` needs it.
         self.key = tuple(sorted(terms.items(), key=_term_order, reverse=True))
+        # `self.scope` keeps the scope alive, so that its id is not reused.
         self._hash = hash((self.key, id(scope)))
 
     # ---- arithmetic
@@ -488,6 +491,7 @@ def _sign(x: Size) -> bool | None:
     """Whether a size is at least 0; None if neither can be proved."""
     if not isinstance(x, SymbolicDim):
         return bool(x >= 0)
+    # The search grows exponentially with its depth, hence the small bound.
     if _proved(x, 3):
         return True
     return False if _proved(-x - 1, 3) else None

@@ -34,6 +34,7 @@ class HiPrimitive(Primitive):
     def __init__(self, name: str) -> None:
         kind = type(self)
         several = kind.multiple_results
+        # Read before `__init__`, which sets slots of these names to missing rules.
         rules = {
             rule: getattr(self, rule)
             for rule in ("impl", "jvp", "transpose")

@@ -276,6 +276,7 @@ def cache(
     call: Callable[..., Any], *, explain: Callable[..., Any] | None = None
 ) -> Callable[..., Any]:
     """Cache `call(fun, *args)` by the function, while it lives, and its arguments."""
+    # Weak, so that a cached program does not keep the user's function alive.
     memo: Any = weakref.WeakKeyDictionary()
 
     def cached(fun: WrappedFun, *args: Any) -> Any:
@@ -284,6 +285,7 @@ def cache(
         entry = entries.get(key)
         if entry is None:
             entry = entries[key] = call(fun, *args), fun.stores
+        # The call did not run for this function, whose owner reads its own stores.
         elif entry[1] is not fun.stores:
             fun.populate_stores(entry[1])
         return entry[0]

@@ -86,6 +86,7 @@ class Primitive(core.Primitive, ForLibraries, metaclass=_AnyPrimitive):
             self.def_effectful_abstract_eval(self.abstract_eval)
 
     def register(self) -> None:
+        # Ours keep their names: a library may define a primitive with the same one.
         core.registry.setdefault(self.name, self)
 
     def __reduce__(self) -> Any:

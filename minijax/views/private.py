@@ -398,6 +398,7 @@ class Private(ModuleType):
         self._homes = homes(table)
 
     def __getattr__(self, name: str) -> Any:
+        # importlib asks for `__path__` and others, which must not import anything.
         if name.startswith("__"):
             raise AttributeError(name)
         if name in self._homes:
