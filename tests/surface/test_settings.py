@@ -1,9 +1,9 @@
-"""A user's settings are for the user's lines: our functions run under their own.
+"""Settings of a user apply to the user's lines, not to our functions' own code.
 
-`jax_numpy_dtype_promotion='strict'` and `jax_numpy_rank_promotion='raise'` hold for what
-the user mixes, whichever of our functions mixes it then; and not for what our functions
-mix themselves.  What is right is JAX 0.10.2's, but where it raises for its own mixtures.
-`make settings` runs the examples of all public functions.
+`jax_numpy_dtype_promotion='strict'` and `jax_numpy_rank_promotion='raise'` apply to
+operands that the user mixes, whichever of our functions receives them, and not to operands
+that our functions mix.  The expectations are JAX 0.10.2's results, except where JAX raises
+for its own mixtures. `make settings` runs the examples of all public functions.
 """
 
 import numpy as np
@@ -58,17 +58,17 @@ OURS = {
 
 @pytest.fixture(scope="module", params=[0, 1], ids=["first", "again"])
 def times(request):
-    """Whether programs are found that were compiled for calls of ours."""
+    """Whether programs compiled for internal calls are found in the cache."""
     return request.param
 
 
 @pytest.mark.parametrize("name", OURS)
 def test_our_functions_may_mix_under_strict_settings(name):
     with jax.numpy_dtype_promotion("strict"), jax.numpy_rank_promotion("raise"):
-        found = jax.tree.leaves(OURS[name]())
+        results = jax.tree.leaves(OURS[name]())
     with jax.numpy_dtype_promotion("standard"):
         expected = jax.tree.leaves(OURS[name]())
-    for x, y in zip(found, expected, strict=True):
+    for x, y in zip(results, expected, strict=True):
         if isinstance(x, jax.Array):
             np.testing.assert_array_equal(x, y)
 
@@ -147,10 +147,10 @@ def test_ranks_that_a_user_mixes_raise(name):
         RANKS[name]()
 
 
-def test_a_program_of_ours_is_not_found_by_a_users_line():
+def test_internal_programs_are_not_reused_for_user_code():
     x, y = jnp.arange(5), jnp.ones(5)
 
-    # As a function of ours would call it: excused, and compiled.
+    # Called as from an internal function: the check is excused, and the program compiled.
     scope = {"jnp": jnp}
     ours = compile(
         "def mix(k):\n  return jnp.arctan2(jnp.arange(k), jnp.ones(k))\n", jax.__file__, "exec"
@@ -163,7 +163,7 @@ def test_a_program_of_ours_is_not_found_by_a_users_line():
                 jnp.arctan2(x, y)
 
 
-def test_numbers_beside_arrays_do_not_differ_in_rank():
+def test_scalars_with_arrays_do_not_differ_in_rank():
     with jax.numpy_rank_promotion("raise"):
         assert (M + 1).shape == jnp.where(B, M, 0.0).shape == (3, 3)
 
@@ -171,6 +171,6 @@ def test_numbers_beside_arrays_do_not_differ_in_rank():
 def test_a_warning_names_the_users_line():
     with jax.numpy_rank_promotion("warn"):
         OURS["resize"]()
-        with pytest.warns(UserWarning, match="rank promotion for add") as found:
+        with pytest.warns(UserWarning, match="rank promotion for add") as warned:
             M + F
-    assert found[0].filename == __file__
+    assert warned[0].filename == __file__

@@ -56,6 +56,7 @@ ArrayLike = Any
 DTypeLike = Any
 Axis = None | int | Sequence[int]
 
+# `mixing` tells the user's promotions from ours by the folders of the frames in between.
 _root, _sep = __file__.rpartition("surface")[0], __file__.rpartition("numpy")[2][0]
 mixing.functions.append(f"{_root}surface{_sep}")
 mixing.transformations += [f"{_root}{package}{_sep}" for package in ("base", "control", "api")]
@@ -127,7 +128,7 @@ def from_host(x: Any, aval: Any) -> Any:
     if not aval.shape and STATE.trace is not core.EVAL:
         for trace in core.trace_stack():
             if type(trace) is StageTrace:  # not a subclass: those record tangents
-                if trace.folds:
+                if trace.folds:  # constant folding needs the value, not a literal
                     break
                 literal = x if aval.weak_type else np.asarray(x, aval.dtype)[()]
                 return JitTracer(trace, aval, Literal(literal, aval))  # type: ignore
@@ -142,7 +143,7 @@ def convert(x: Any, dtype: Any, weak: bool = False) -> Any:
     aval = aval_of(x)
     if aval.dtype == dtype and aval.weak_type == weak:
         return x
-    if not aval.shape:
+    if not aval.shape:  # a scalar: avoid an equation if its value is a literal
         host = x
         if type(x) is JitTracer and type(x.variable) is Literal:
             host = x.variable.val
@@ -304,6 +305,7 @@ def _mixes_ranks(
     leaves: Sequence[Any],
 ) -> bool:
     """Whether two of the values are operands whose `shapes` differ in rank."""
+    # Operands are matched by shape, since they may have been copied or converted since.
     passed = [getattr(x, "shape", None) or () for x in leaves]
     ranks, missing = set(), False
     for batch_shape, shape in zip(shapes, full_shapes or shapes, strict=True):
@@ -339,7 +341,7 @@ def literal_for_aval(x: Any, aval: Any) -> Any:
     if kind is float:
         if aval.dtype not in _FLOATING:
             return None
-    elif kind is not int or not -(2**31) <= x < 2**31:
+    elif kind is not int or not -(2**31) <= x < 2**31:  # larger ints may need 64 bits
         return None
     elif aval.dtype not in _FLOATING:
         return small_integer(x, aval)
@@ -554,7 +556,7 @@ def composite_along(*static: str, position: int = 1) -> Callable[[Any], Any]:
 
 def static_shape(shape: Any, name: str = "shape") -> tuple[int, ...]:
     """Return a shape argument as a tuple of ints; an int means one axis."""
-    if type(shape) is tuple and {*map(type, shape)} <= _INTS:
+    if type(shape) is tuple and {*map(type, shape)} <= _INTS:  # not bool, nor a SymbolicDim
         return shape
     if (
         not isinstance(shape, (tuple, list, np.ndarray, Array))
@@ -588,6 +590,7 @@ def static_dtype(dtype: Any, name: str) -> Any:
     return dtypes.requested_dtype(dtype, name)
 
 
+# Dtypes of at most 32 bits, which `requested_dtype` would return without a warning.
 _SAFE = frozenset(
     (
         dtypes.bool_,

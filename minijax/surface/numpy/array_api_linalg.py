@@ -70,7 +70,7 @@ def tensordot(
       precision, preferred_element_type, out_sharding: as for `jnp.tensordot`.
 
     Returns:
-      Array of the other axes of `x1`, then those of `x2`, in the common dtype or
+      Array of the other axes of `x1`, then of `x2`, in the common dtype or
       `preferred_element_type`.
 
     Raises:

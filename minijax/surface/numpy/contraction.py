@@ -54,7 +54,7 @@ def einsum(
       out: not supported.
       optimize: the order of contraction of three or more operands: a method of
         opt_einsum, True for the best, False for left to right, or a path.
-      precision: of the multiplications on accelerators (see `lax.dot_general`).
+      precision: precision of multiplications on accelerators (see `lax.dot_general`).
       preferred_element_type: dtype to accumulate in and to return.
       out_sharding: sharding of the result.
 
@@ -382,6 +382,7 @@ def _pair(
     if is_elementwise and not is_sharded and dot_general is None:
         return _multiply(a, la, b, lb, output, dtype)
     if output is not None:
+        # The order of the operands decides the order of free axes: swap to match `output`.
         batch.sort(key=output.find)
         swapped = batch + free_b + free_a
         if "".join(swapped) == output and "".join(batch + free_a + free_b) != output:

@@ -65,7 +65,7 @@ def convolve(
       a, v: arrays of one axis.
       mode: 'full' (every overlap), 'same' (the size of the longer), 'valid' (complete
         overlaps only).
-      precision: of the multiplications on accelerators (see `lax.dot_general`).
+      precision: precision of multiplications on accelerators (see `lax.dot_general`).
       preferred_element_type: dtype to accumulate in and to return.
 
     Returns:

@@ -482,6 +482,7 @@ def filled(
         if not shape:  # a scalar is a literal, without an equation
             return from_host(literal, aval)
         return lax.broadcast_in_dim(literal, shape, (), out_sharding=out_sharding)
+    # Only ints are keys: 1, 1.0 and True are equal, and would share an entry.
     if type(value) is int and (cached := _templates.get((aval, value))) is not None:
         return transfers.put_own(cached, aval)
     check_sizes(shape, name)
@@ -489,7 +490,7 @@ def filled(
         return _repeat(literal_of(value, aval), shape)
     full = np.full(shape, scalar(value, aval.dtype), aval.dtype)
     if type(value) is int and aval.size <= 1024:
-        if len(_templates) > 256:
+        if len(_templates) > 256:  # shapes of one program recur; others must not add up
             _templates.clear()
         _templates[aval, value] = full
     return transfers.put_own(full, aval)

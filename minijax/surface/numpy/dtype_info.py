@@ -42,6 +42,7 @@ class _ScalarMeta(type):
         return asarray(cls.dtype.type(x) if isinstance(x, str) else x, dtype=cls.dtype)
 
     def __hash__(cls) -> int:
+        # Equal to np.float32, and so the same key of a dictionary.
         return hash(cls.dtype.type)
 
     def __eq__(cls, other: Any) -> bool:
@@ -188,7 +189,7 @@ def promote_types(a: Any, b: Any) -> Any:
     pairs = []
     for x in (a, b):
         if isinstance(x, type) and x in dtypes.PYTHON_SCALARS:
-            pairs.append((dtypes.as_dtype(x), x is not bool))
+            pairs.append((dtypes.as_dtype(x), x is not bool))  # bool is never weak
         else:
             pairs.append((dtypes.as_dtype(_dtype_argument(x)), False))
     wide = any(dtypes.canonical(d) != d for d, _ in pairs)

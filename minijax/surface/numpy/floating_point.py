@@ -430,6 +430,7 @@ def _scale(x: Any, k: Any) -> Any:
     """
     _, bias = _layout(_dtype(x))
     least, most = const(k, 1 - bias), const(k, bias)
+    # Three steps reach 2^(3 * bias), beyond the range from the least to the largest float.
     for _ in range(3):
         step = lax.min(lax.max(k, least), most)
         x = lax.mul(x, power_of_two(step, _dtype(x)))

@@ -212,7 +212,7 @@ def broadcast_call(
         squeezed.append(squeeze(x, tuple(small)) if small else x)
         axes.append([None if n == 1 else 0 for n in padded_shape])
     mapped = checked
-    for level in reversed(range(len(loop))):
+    for level in reversed(range(len(loop))):  # the outermost vmap maps the first axis
         in_axes = tuple(a[level] for a in axes)
         if any(a is not None for a in in_axes):
             mapped = vmap(mapped, in_axes=in_axes)

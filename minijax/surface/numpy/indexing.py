@@ -46,10 +46,11 @@ MAX_POSITION = 2**31 - 1  # the largest position that is a program's operand
 def getitem(x: Any, subscript: Any) -> Any:
     """Return `x[subscript]` with NumPy's rules; out of bounds reads the nearest element."""
     eager = STATE.trace is EVAL
-    if subscripts.checked:
+    if subscripts.checked:  # a flag is cheaper than reading the option each time
         subscripts.check_static(subscript, x.shape)
     if eager and type(x) is ArrayImpl:
         if type(subscript) is int:
+            # Clamped to int32, the type of the program's operand.
             result = row(x, min(max(subscript, -MAX_POSITION), MAX_POSITION))
             if result is NotImplemented:
                 if exceeds_32_bits(x):

@@ -252,7 +252,7 @@ def from_dlpack(x: Any, /, *, device: Any = None, copy: bool | None = None) -> A
             if copy is False:
                 why = "arrays own their host memory, and never share another library's."
                 raise _copy_needed("host memory", why)
-            with guards.explicit_put():
+            with guards.explicit_put():  # the call itself requests this transfer
                 return on_device(asarray(_from_host(x)), device)
         out = _from_device(x, int(number))
         out = shapes.copy(out) if copy else out
@@ -283,6 +283,7 @@ def _from_host(x: Any) -> np.ndarray[Any, Any]:
 
 def _from_device(x: Any, number: int) -> Any:
     """Import a tensor in the memory of an accelerator, without a copy."""
+    # DLPack counts this host's devices, like `local_hardware_id`, but unlike `id`.
     device = next(d for d in client.local_devices() if d.local_hardware_id == number)
     target_placement = placement.placement(device)
     return _imported(x, target_placement)
@@ -291,7 +292,7 @@ def _from_device(x: Any, number: int) -> Any:
 def _imported(x: Any, target_placement: Any) -> Any:
     """Return a tensor as an Array that shares its memory."""
     capsule = x.__dlpack__()
-    aval = shaped(*compat.shape_and_dtype(capsule))
+    aval = shaped(*compat.shape_and_dtype(capsule))  # before the import consumes the capsule
     buffer = compat.from_dlpack(capsule, target_placement.device)
     return compat.with_aval(buffer, aval, target_placement.committed_sharding)
 

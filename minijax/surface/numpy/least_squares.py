@@ -85,6 +85,7 @@ def _pinv_svd(a: Any, rtol: Any, hermitian: bool) -> Any:
     u, s, vh = (manipulation.expand_dims(x, tuple(range(rank - s.ndim))) for x in (u, s, vh))
     rtol = convert(rtol, s.dtype)[..., None]
     rtol = lead_with_ones(rtol, rtol.shape, rank)
+    # Division by inf gives 0; a mask of 1 / s would divide by 0 first.
     s = selection.where(s > rtol * s[..., :1], s, np.inf)
     return precise(adjoint(vh), adjoint(u) / convert(s, a.dtype)[..., None])
 

@@ -112,12 +112,12 @@ def dot(
     Args:
       a: array of shape (..., n), or a number.
       b: array of shape (n,) or (..., n, m), or a number.
-      precision: of the multiplications on accelerators (see `lax.dot_general`).
+      precision: precision of multiplications on accelerators (see `lax.dot_general`).
       preferred_element_type: dtype to accumulate in and to return.
-      out_sharding: how the result is to lie on devices.
+      out_sharding: sharding of the result.
 
     Returns:
-      Array of the other axes of `a`, then those of `b`, in the common dtype or
+      Array of the other axes of `a`, then of `b`, in the common dtype or
       `preferred_element_type`.
 
     Raises:
@@ -149,9 +149,9 @@ def matmul(
     Args:
       a: array of shape (n,) or (..., k, n).
       b: array of shape (n,) or (..., n, m).
-      precision: of the multiplications on accelerators (see `lax.dot_general`).
+      precision: precision of multiplications on accelerators (see `lax.dot_general`).
       preferred_element_type: dtype to accumulate in and to return.
-      out_sharding: how the result is to lie on devices.
+      out_sharding: sharding of the result.
 
     Returns:
       Array of shape (..., k, m), without the axis that a vector lacks, in the common
@@ -297,7 +297,7 @@ def inner(
       precision, preferred_element_type: as for `dot`.
 
     Returns:
-      Array of the other axes of `a`, then those of `b`, in the common dtype or
+      Array of the other axes of `a`, then of `b`, in the common dtype or
       `preferred_element_type`.
 
     Raises:
@@ -364,7 +364,7 @@ def tensordot(
       precision, preferred_element_type, out_sharding: as for `dot`.
 
     Returns:
-      Array of the other axes of `a`, then those of `b`, in the common dtype or
+      Array of the other axes of `a`, then of `b`, in the common dtype or
       `preferred_element_type`.
 
     Raises:

@@ -456,7 +456,7 @@ def multi_dot(arrays: Sequence[ArrayLike], *, precision: Any = None) -> Any:
 
     Args:
       arrays: two or more matrices; the first and the last may be vectors.
-      precision: of the multiplications on accelerators (see `lax.dot_general`).
+      precision: precision of multiplications on accelerators (see `lax.dot_general`).
 
     Returns:
       An array of the common dtype, with the outer axes of the first and the last operand,

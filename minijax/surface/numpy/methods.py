@@ -1,8 +1,8 @@
 """Operators, methods and properties, which are installed in `Array` and `Tracer`.
 
-`x + y` on arrays is a compiled call made by C++; on tracers it is the Python function
-behind it.  For an operand that is not an array, it returns NotImplemented, and Python tries
-the operand's own operator. Methods are the functions of the same names.
+`x + y` on arrays is a compiled call from C++; on tracers it is the Python function behind
+it.  For an operand that is not an array, it returns NotImplemented, and Python tries the
+operand's own operator. Methods are the functions of the same names.
 
 Next: ir/array_methods.py, which lists the methods that are installed here.
 """
@@ -63,6 +63,7 @@ def accepts(symbol: str, swapped: bool = False) -> Callable[[Any, Any], bool]:
         for v in (x, y):
             if type(v) in _QUICK:
                 continue
+            # Exact types: a subclass may define the operator itself.
             if type(v) in _SEQUENCES and not orders:
                 raise TypeError(
                     sequence_operand_message(symbol, *((y, x) if swapped else (x, y)))
@@ -101,6 +102,7 @@ def reflected(fun: Any) -> Any:
     def swapped(x: Any, y: Any) -> Any:
         return fun(y, x)
 
+    # The name of the compiled program, and of the function in messages.
     swapped.__name__ = fun.__name__
     swapped.__qualname__ = fun.__name__
     swapped.__module__ = fun.__module__
@@ -143,6 +145,7 @@ _UNARY: dict[str, Any] = {
 def install_operators() -> None:
     """Set the binary operators and comparisons."""
     for name, (symbol, public) in {**_BINARY, **_COMPARE}.items():
+        # The Python function: each operator is its own `composite`, with `accepts`.
         fun = public.__wrapped__
         check = accepts(symbol)
         set_operator(f"__{name}__", fun, check)
@@ -199,7 +202,7 @@ def iterate(self: Any) -> Iterator[Any]:
 
 # Types of arrays that were iterated over: compiling pays off from the second time.
 _iterated: dict[Any, bool] = util.cache({})
-_CHUNK = 100
+_CHUNK = 100  # rows per call; the time to compile grows with the number of results
 
 
 def multi_device_rows(x: Any) -> Iterator[Any]:

@@ -253,6 +253,7 @@ _compiled_variance = composite(
 
 def _variance(name: str, a: Any, axis: Any, dtype: Any, *rest: Any) -> Any:
     axis = hashable_axis(axis) if axis is not None else None
+    # `correction` is static, unless it is an array or tracer.
     fixed = isinstance(rest[0], (int, float, np.number))
     if STATE.trace is EVAL and fixed:
         return _compiled_variance(name, a, axis, dtype, *rest)

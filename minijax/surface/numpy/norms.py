@@ -235,6 +235,7 @@ def cond(x: ArrayLike, p: Any = None) -> Any:
         )
     else:
         out = norm(x, p, (-2, -1)) * norm(inv(x), p, (-2, -1))
+    # nan without a nan in the input is 0 / 0 or inf * 0: the matrix is singular.
     spoiled = reductions.any(x != x, (-2, -1))
     return selection.where(ufuncs.logical_and(out != out, ~spoiled), np.inf, out)
 

@@ -57,7 +57,7 @@ def reduction(*static: str) -> Callable[[Any], Any]:
         def public(a: Any, axis: Any = None, *args: Any, **kwargs: Any) -> Any:
             if axis is not None and type(axis) is not int:
                 axis = hashable_axis(axis)
-            if STATE.trace is EVAL:
+            if STATE.trace is EVAL:  # a traced call would be inlined: skip the composite
                 return compiled(a, axis, *args, **kwargs)
             return fun(a, axis, *args, **kwargs)
 

@@ -62,7 +62,7 @@ def _segment(
         indices_are_sorted=indices_are_sorted,
         unique_indices=unique_indices,
         mode=lax.GatherScatterMode.FILL_OR_DROP if mode is None else mode,
-        wrap_negative_indices=False,
+        wrap_negative_indices=False,  # negative ids are out of range
         out_sharding=out_sharding if indices is ids else None,
     )
     return (

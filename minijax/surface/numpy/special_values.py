@@ -185,12 +185,14 @@ def sine_quotient(t: Any) -> Any:
     """Return sin(t) / t."""
     # Subnormal numbers lose digits in the multiplication and division.
     size = lax.abs(t)
+    # Below 4 * tiny, sin(t) / t is 1 in every float dtype.
     at_zero = lax.lt(size, const(size, 4 * float(ml_dtypes.finfo(_dtype(size)).tiny)))
     safe = choose(at_zero, const(t, 1), t)
     return choose(at_zero, const(t, 1), lax.div(lax.sin(safe), safe))
 
 
-# Coefficients of the derivative of sin(t) / t, divided by t, in powers of t^2.
+# Coefficients of the derivative of sin(t) / t, divided by t, in powers of t^2: 13 terms
+# are exact to float64 for |t| < 1.5.
 _SINC_SLOPE = tuple((-1.0) ** k * 2 * k / math.factorial(2 * k + 1) for k in range(1, 14))
 
 

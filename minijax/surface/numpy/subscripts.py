@@ -66,7 +66,7 @@ def parse(
     items = subscript if type(subscript) is tuple else (subscript,)
     separated = False
     for item in items:
-        kind = type(item)
+        kind = type(item)  # not isinstance: x[True] is a mask, though bool is an int
         if kind is not int and kind is not slice and item is not None:
             items, shape, separated = _expand(subscript, items, shape)
             break
@@ -164,7 +164,7 @@ def _span(s: slice, n: int, axis: int, eager: bool, leaves: list[Any]) -> Any:
     if step < 0:
         start = start + (size - 1) * step if size else 0
         return SPAN, start, size, -step, size > 1
-    if step == 1 and eager and 0 < size < n:
+    if step == 1 and eager and 0 < size < n:  # sizes are static; only the start may vary
         leaves.append(start)
         return SPAN, None, size, 1, False
     return SPAN, start, size, step, False
@@ -506,7 +506,7 @@ def wrap(index: Any, n: int) -> Any:
         if not below.any():
             return index
     if dtype != dtypes.int32 and dtype != dtypes.int64:
-        big = dtype.itemsize == 8 or dtype == dtypes.uint32
+        big = dtype.itemsize == 8 or dtype == dtypes.uint32  # int32 cannot hold uint32
         dtype = dtypes.canonical(dtypes.int64 if big else dtypes.int32)
         unsigned = dtypes.is_unsigned(index.dtype)
         index = lax.convert_element_type(index, dtype)

@@ -524,6 +524,8 @@ def _ufunc(
     reduceat: Callable[..., Any] | None = None,
 ) -> ufunc:
     """Return the ufunc of a compiled function, which its `__call__` calls directly."""
+    # Python looks up __call__ on the type: with the compiled function there, a call does not
+    # enter a Python frame first.
     space = {
         "__call__": staticmethod(fun),
         "__module__": "minijax.numpy",
@@ -541,7 +543,7 @@ def _ufunc(
         at=at,
         reduceat=reduceat,
     )
-    owns_memos(type(instance))
+    owns_memos(type(instance))  # registration does not extend to subclasses
     instance.__qualname__ = instance.__name__
     instance.__wrapped__ = fun.__wrapped__
     return instance

@@ -106,7 +106,7 @@ def unary(name: str, promote: str, op: Callable[[Any], Any], summary: str, examp
     if promote == "float":
 
         def fun(x: Any, /) -> Any:
-            if not isinstance(x, Tracer):
+            if not isinstance(x, Tracer):  # tracers are valid: the check would be wasted
                 check_arraylike(name, x)
             if not dtypes.is_inexact(aval_of(x).dtype):
                 (x,) = promote_dtypes_inexact(x)

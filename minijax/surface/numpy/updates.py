@@ -182,6 +182,7 @@ def update(
         y = dtype.type(y)  # the default int dtype may be too narrow
     elif type(y) is bool and dtypes.is_integer(dtype):
         y = int(y) if config.PROMOTION.value == "strict" else y  # as in JAX
+    # An array of the same dtype always passes.
     if type(y) is not ArrayImpl or y.aval.dtype is not dtype:
         check_dtypes(dtype, x.weak_type, core.aval_of(y))
     eager = STATE.trace is EVAL and type(x) is ArrayImpl

@@ -1,4 +1,4 @@
-"""What the Python array API standard (2025.12) asks for, besides values."""
+"""Requirements of the Python array API standard (2025.12), besides values."""
 
 import inspect
 
@@ -55,9 +55,9 @@ KINDS = {
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_dtypes(kind):
-    found = jnp.__array_namespace_info__().dtypes(kind=kind)
-    assert set(found) == KINDS[kind]
-    assert all(found[name] == np.dtype(name) for name in found)
+    result = jnp.__array_namespace_info__().dtypes(kind=kind)
+    assert set(result) == KINDS[kind]
+    assert all(result[name] == np.dtype(name) for name in result)
 
 
 def test_dtypes_of_64_bits():
@@ -140,8 +140,8 @@ def test_dlpack():
         with pytest.raises(TypeError, match="PRNGKey dtype cannot be converted"):
             take(mj.random.key(0))
     assert np.from_dlpack(X, device="cpu", copy=True).tolist() == X.tolist()
-    again = jnp.from_dlpack(X, device=DEVICE, copy=False)
-    assert again.unsafe_buffer_pointer() == X.unsafe_buffer_pointer()
+    shared = jnp.from_dlpack(X, device=DEVICE, copy=False)
+    assert shared.unsafe_buffer_pointer() == X.unsafe_buffer_pointer()
     other = jnp.from_dlpack(X, copy=True)
     assert other.unsafe_buffer_pointer() != X.unsafe_buffer_pointer()
 

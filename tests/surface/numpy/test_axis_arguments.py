@@ -1,4 +1,4 @@
-"""What stands for an axis or several: a range, an array, a set, numbers of NumPy's."""
+"""Axis arguments in several forms: a range, an array, a set, NumPy integers."""
 
 import numpy as np
 import pytest
@@ -64,14 +64,14 @@ OF_SEVERAL = {
 }
 
 
-@pytest.mark.parametrize(("f", "want"), OF_SEVERAL.values(), ids=OF_SEVERAL)
-def test_several(f, want):
-    want = want(X, axis=(0, 1))
+@pytest.mark.parametrize(("f", "expected"), OF_SEVERAL.values(), ids=OF_SEVERAL)
+def test_several(f, expected):
+    expected = expected(X, axis=(0, 1))
     for kind, axis in SEVERAL.items():
         if kind == "iterator":
             axis = (i for i in (0, 1))
         got = f(X, axis)
-        np.testing.assert_allclose(got, want, rtol=1e-5, err_msg=kind)
+        np.testing.assert_allclose(got, expected, rtol=1e-5, err_msg=kind)
     one = np.array([1])
     assert f(X, one[:0]).shape == f(X, ()).shape
     if f is not OF_SEVERAL["squeeze"][0]:
@@ -94,10 +94,10 @@ OF_ONE = {
 
 @pytest.mark.parametrize("f", OF_ONE.values(), ids=OF_ONE)
 def test_one(f):
-    want = np.asarray(f(X, 1))
+    expected = np.asarray(f(X, 1))
     for kind, axis in ONE.items():
-        assert np.array_equal(f(X, axis), want), kind
-        assert np.array_equal(mj.jit(lambda x, axis=axis: f(x, axis))(X), want), kind
+        assert np.array_equal(f(X, axis), expected), kind
+        assert np.array_equal(mj.jit(lambda x, axis=axis: f(x, axis))(X), expected), kind
 
 
 @pytest.mark.parametrize("axis", [1.0, (0, 1.0), np.array([0.5]), "ab", object()])
@@ -107,7 +107,7 @@ def test_what_stands_for_none(axis):
             f(X, axis)
 
 
-def test_axes_must_be_there_and_differ():
+def test_axes_must_exist_and_differ():
     for axis in (range(4), np.array([0, -4]), {3}):
         with pytest.raises(ValueError, match="out of bounds"):
             jnp.sum(X, axis)

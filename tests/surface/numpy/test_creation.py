@@ -82,7 +82,7 @@ def test_arrays_inside_lists_are_stacked():
     obeys(lambda x, y: jnp.array([[x, 1.0], [y, x * y]]), 2.0, 3.0)
 
 
-def test_dtypes_asked_for():
+def test_requested_dtypes():
     assert typed(jnp.array(1, float)) == "float32[]"
     assert typed(jnp.array([1.7], int)) == "int32[1]"
     assert typed(jnp.array([1, 2], "bfloat16")) == "bfloat16[2]"
@@ -117,7 +117,7 @@ def test_copies():
     assert jnp.array(a, ndmin=3).shape == (1, 1, 2)
 
 
-def test_where_arrays_are_put():
+def test_devices_of_arrays():
     last = mj.devices()[-1]
     for x in (
         jnp.zeros(2, device=last),
@@ -468,8 +468,8 @@ def test_files_of_many_arrays():
     file = io.BytesIO()
     jnp.savez(file, jnp.ones(2), a=jnp.zeros(3))
     file.seek(0)
-    found = jnp.load(file)
-    assert found["a"].tolist() == [0, 0, 0] and found["arr_0"].tolist() == [1, 1]
+    arrays = jnp.load(file)
+    assert arrays["a"].tolist() == [0, 0, 0] and arrays["arr_0"].tolist() == [1, 1]
 
 
 def test_other_libraries():
@@ -479,7 +479,7 @@ def test_other_libraries():
 
 
 class OnDevice:
-    """A host array that says it lies on an accelerator."""
+    """A host array whose DLPack device is an accelerator."""
 
     def __init__(self, size):
         memory = np.zeros(4 * size + 64, np.uint8)
@@ -504,12 +504,12 @@ def test_sharing_with_other_libraries(copy):
 
 def test_copies_that_are_forbidden():
     x = jnp.ones(3)
-    here, there = mj.devices()[:2]
-    assert jnp.from_dlpack(x, device=here, copy=False).tolist() == [1, 1, 1]
-    assert jnp.from_dlpack(x, device=there).devices() == {there}
-    for given, device in ((x, there), (OnDevice(3), there), (np.ones(3), None)):
+    first_device, other_device = mj.devices()[:2]
+    assert jnp.from_dlpack(x, device=first_device, copy=False).tolist() == [1, 1, 1]
+    assert jnp.from_dlpack(x, device=other_device).devices() == {other_device}
+    for source, device in ((x, other_device), (OnDevice(3), other_device), (np.ones(3), None)):
         with pytest.raises(ValueError, match="requires a copy, however copy=False"):
-            jnp.from_dlpack(given, device=device, copy=False)
+            jnp.from_dlpack(source, device=device, copy=False)
 
 
 def test_texts_of_arrays():
@@ -601,22 +601,22 @@ def test_kinds():
         jnp.isdtype("float32", "foo")
 
 
-def test_arrays_like_what_stands_for_an_array_lie_as_it_does():
-    class Stands:
+def test_zeros_like_keeps_the_sharding_of_array_like_objects():
+    class ArrayLike:
         def __init__(self, x):
             self.x = x
 
         def __jax_array__(self):
             return self.x
 
-    where = mj.sharding.SingleDeviceSharding(mj.devices()[-1])
-    x = mj.device_put(jnp.ones(3), where)
-    found = jnp.zeros_like(Stands(x))
-    assert found.sharding == where and found.committed and found.tolist() == [0, 0, 0]
+    sharding = mj.sharding.SingleDeviceSharding(mj.devices()[-1])
+    x = mj.device_put(jnp.ones(3), sharding)
+    result = jnp.zeros_like(ArrayLike(x))
+    assert result.sharding == sharding and result.committed and result.tolist() == [0, 0, 0]
 
 
 def test_lists_of_numpy_numbers_that_a_dtype_cannot_hold():
-    """As NumPy: OverflowError, and no number that is silently another one."""
+    """As in NumPy: OverflowError, and no silent change of a number."""
     for items, dtype in (
         ([np.int64(2**40)], None),
         ([np.int64(300), 3], "int8"),

@@ -1,6 +1,6 @@
-"""Dtypes: categories, sizes and promotion of the narrow ones, 64 bits where x64 is off.
+"""Dtypes: categories, sizes and promotion of narrow ones, 64 bits with x64 disabled.
 
-The expectations are those of JAX 0.10.2, stated as rules and checked over all pairs.
+The expectations are JAX 0.10.2's results, stated as rules and checked over all pairs.
 """
 
 import numpy as np
@@ -28,7 +28,7 @@ def is_int(name):
 
 
 def narrow(name):
-    """Whether a dtype promotes with few: floats with integers, integers with none."""
+    """Whether a dtype promotes only with some: floats with integers, integers with none."""
     return name != "bool_" and BITS[name] < (8 if is_int(name) else 9)
 
 
@@ -85,7 +85,7 @@ def test_categories_and_sizes(name):
 
 
 def yields(a, b):
-    """Whether dtype `a` gives way to the narrow `b`."""
+    """Whether dtype `a` promotes to the narrow `b`."""
     return a == "bool_" or (is_int(a) and not narrow(a) and not is_int(b))
 
 
@@ -96,8 +96,8 @@ def test_narrow_dtypes_promote_with_few():
                 continue
             x, y = getattr(jnp, a), getattr(jnp, b)
             if a == b or yields(a, b) or yields(b, a):
-                kept = y if yields(a, b) else x
-                assert jnp.promote_types(x, y) == kept, (a, b)
+                expected = y if yields(a, b) else x
+                assert jnp.promote_types(x, y) == expected, (a, b)
                 continue
             with pytest.raises(
                 dtypes.TypePromotionError,
@@ -145,7 +145,7 @@ def test_narrow_dtypes_promote_with_few():
         (lambda: jnp.iinfo(jnp.float32), ValueError, "Invalid integer data type 'f'"),
     ],
 )  # fmt: skip
-def test_what_no_dtype_is(call, error, words):
+def test_invalid_dtypes(call, error, words):
     with pytest.raises(error, match=words):
         call()
 
@@ -160,7 +160,7 @@ def test_dtypes_of_keys():
     assert not dtypes.result_type(jnp.int8(1), 2, return_weak_type_flag=True)[1]
 
 
-ASKED = {
+REQUESTS = {
     "zeros": lambda d: jnp.zeros(2, d),
     "full_like": lambda d: jnp.full_like(jnp.ones(2), 1, dtype=d),
     "asarray": lambda d: jnp.asarray([1.0], d),
@@ -173,38 +173,38 @@ ASKED = {
 }
 
 
-@pytest.mark.parametrize("name", ASKED)
+@pytest.mark.parametrize("name", REQUESTS)
 def test_64_bits_where_x64_is_off(name):
     if mj.config.jax_enable_x64:
-        assert ASKED[name](jnp.float64).dtype == jnp.float64
+        assert REQUESTS[name](jnp.float64).dtype == jnp.float64
         return
     words = f"Explicitly requested dtype float64 requested in {name} is not available"
     with pytest.warns(UserWarning, match=words + ", and will be truncated to dtype fl"):
-        assert ASKED[name](jnp.float64).dtype == jnp.float32
-    assert ASKED[name](float).dtype == jnp.float32
+        assert REQUESTS[name](jnp.float64).dtype == jnp.float32
+    assert REQUESTS[name](float).dtype == jnp.float32
     mj.config.update("jax_explicit_x64_dtypes", "error")
     try:
         with pytest.raises(ValueError, match=words):
-            ASKED[name](jnp.float64)
-        assert ASKED[name](float).dtype == jnp.float32
+            REQUESTS[name](jnp.float64)
+        assert REQUESTS[name](float).dtype == jnp.float32
     finally:
         mj.config.update("jax_explicit_x64_dtypes", "warn")
 
 
-def test_bits_of_random_states_are_asked_for_aloud():
+def test_requests_for_uint64_random_bits_warn():
     state = np.zeros(4, np.uint32)
     with pytest.warns(UserWarning, match="uint64 requested in rng_bit_generator"):
         assert lax.rng_bit_generator(state, (2,), dtype="uint64")[1].dtype == np.uint32
 
 
-def test_options_refuse_what_they_do_not_know():
+def test_options_refuse_unknown_values():
     with pytest.raises(ValueError, match=r"new enum value must be in \['warn', 'error'"):
         mj.config.update("jax_explicit_x64_dtypes", "never")
     with pytest.raises(AttributeError, match="Unrecognized config option: jax_nothing"):
         mj.config.update("jax_nothing", 1)
 
 
-def test_arrays_stand_for_their_dtypes():
+def test_arrays_are_accepted_as_dtypes():
     x, n = jnp.ones(2, jnp.bfloat16), jnp.arange(2)
     assert jnp.promote_types(x, n) == jnp.promote_types(x, jnp.int8) == jnp.bfloat16
     assert jnp.promote_types("float32", x) == jnp.float32
@@ -216,7 +216,7 @@ def test_arrays_stand_for_their_dtypes():
                 call(host, jnp.float32)
 
 
-def test_zeros_without_elements_are_equal_where_their_shapes_are():
+def test_float0_arrays_are_equal_if_their_shapes_are():
     zeros = np.zeros(3, mj.dtypes.float0)
     assert jnp.array_equal(zeros, zeros) and jnp.array_equal(zeros, zeros, True)
     assert not jnp.array_equal(zeros, zeros[:2])

@@ -39,17 +39,17 @@ LOGICAL = [
 def test_einsum_of_bools_is_logical(case):
     subscripts, *operands = case
     got = jnp.einsum(subscripts, *map(jnp.asarray, operands))
-    want = np.einsum(subscripts, *(x.astype(int) for x in operands)) > 0
+    expected = np.einsum(subscripts, *(x.astype(int) for x in operands)) > 0
     assert got.dtype == bool
-    np.testing.assert_array_equal(got, want)
+    np.testing.assert_array_equal(got, expected)
 
 
 @pytest.mark.parametrize("name", ["outer", "kron", "inner", "dot", "matmul", "vdot"])
 def test_products_of_bools_are_logical(name):
     got = getattr(jnp, name)(jnp.asarray(SQUARE), jnp.asarray(~SQUARE))
-    want = getattr(np, name)(SQUARE.astype(int), (~SQUARE).astype(int)) > 0
+    expected = getattr(np, name)(SQUARE.astype(int), (~SQUARE).astype(int)) > 0
     assert got.dtype == bool
-    np.testing.assert_array_equal(got, want)
+    np.testing.assert_array_equal(got, expected)
     if name not in ("matmul", "vdot"):
         assert getattr(jnp, name)(True, False).dtype == bool
 
@@ -81,7 +81,7 @@ def test_too_narrow_sums_are_refused():
     assert jnp.einsum("i,i->i", V, V * 1.0, preferred_element_type=bool).dtype == bool
 
 
-def test_repeated_labels_of_unlike_axes():
+def test_repeated_labels_of_axes_of_different_sizes():
     """Recorded from JAX 0.10.2: NumPy refuses these."""
     row, weights = jnp.array([[1.0, 2.0, 3.0]]), jnp.array([2.0, 3.0, 4.0])
     assert jnp.einsum("ii->i", row).tolist() == [1, 0, 0]
@@ -96,7 +96,7 @@ def test_repeated_labels_of_unlike_axes():
     close(jnp.einsum("i1", A * 1.0), (A * 1.0).T)  # labels in order; 1 is before i
 
 
-def test_vectors_and_matrices_of_unlike_sizes():
+def test_vectors_and_matrices_of_different_sizes():
     for name, shapes in [
         ("matvec", [(2, 3), (1,)]),
         ("vecmat", [(1,), (3, 2)]),

@@ -1,4 +1,4 @@
-"""Every public function says what it does, with an example that runs."""
+"""Every public function has a docstring, with an example that runs."""
 
 import doctest
 

@@ -1,8 +1,8 @@
-"""Arrays with more elements than 32 bits can count: right, in 64 bits, or an error.
+"""Arrays with more elements than 32 bits can count: correct in 64 bits, or an error.
 
-Types tell most, and need no memory.  `make far` computes with an int8 array of 2 GiB
-(`MINIJAX_FAR=1`), one test at a time.  NumPy counts in 64 bits; what is expected is known
-from how the arrays are made.
+Most tests compare types only, without memory.  `make far` computes with an int8 array of 2
+GiB (`MINIJAX_FAR=1`), one test at a time.  NumPy counts in 64 bits; the expected values
+follow from the construction of the arrays.
 """
 
 import os
@@ -58,13 +58,13 @@ NARROW = {
 
 
 @pytest.mark.parametrize("name", [*COUNTS, *READS])
-def test_what_32_bits_do_not_hold_is_an_error(name):
+def test_counts_beyond_32_bits_are_errors(name):
     with pytest.raises(OverflowError):
         jax.eval_shape((COUNTS | READS)[name], FAR)
 
 
 @pytest.mark.parametrize("name", NARROW)
-def test_dtypes_that_do_not_hold_all_positions_are_refused(name):
+def test_dtypes_too_narrow_for_positions_are_refused(name):
     for x64 in (False, True):
         with jax.enable_x64(x64), pytest.raises(OverflowError, match="out of bounds"):
             jax.eval_shape(NARROW[name], FAR)
@@ -106,7 +106,7 @@ def far():
 
 @pytest.mark.slow
 @needs_memory
-def test_reading_far_elements(far):
+def test_reading_elements_beyond_32_bits(far):
     assert (far[2**31 + 5], far[-5], far[3], far[2**31]) == (1, 2, -1, 0)
     assert far[2**31 + 4 : 2**31 + 7].tolist() == [0, 1, 0]
     assert far[-6:-3].tolist() == [0, 2, 0]
@@ -120,7 +120,7 @@ def test_reading_far_elements(far):
 
 @pytest.mark.slow
 @needs_memory
-def test_far_extrema(far):
+def test_extrema_beyond_32_bits(far):
     for position in (jnp.argmax, jnp.argmin):
         with pytest.raises(OverflowError):
             position(far)

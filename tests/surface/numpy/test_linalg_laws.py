@@ -35,7 +35,7 @@ def derivatives(fun):
     }
 
 
-# -------------------------------------------- nothing is as large as the long side squared
+# ----------------------------------- no value is as large as the square of the long side
 
 LONG = 60
 ORDERS = (None, "fro", "nuc", 1, -1, 2, -2, np.inf, -np.inf)
@@ -65,7 +65,7 @@ OBLONG = {
 @pytest.mark.parametrize("shape", [(LONG, 2), (2, LONG)])
 @pytest.mark.parametrize("dtype", [np.float32, np.complex64])
 @pytest.mark.parametrize("name", OBLONG)
-def test_nothing_grows_with_the_square_of_the_long_side(name, dtype, shape):
+def test_memory_does_not_grow_with_the_square_of_the_long_side(name, dtype, shape):
     a = np.zeros(shape, dtype)
     for which, fun in derivatives(OBLONG[name]).items():
         text = mj.jit(fun).lower(a).as_text()
@@ -177,8 +177,8 @@ def test_derivatives_of_pinv(doubles, m, n, rank, dtype):
     left, right = random(m, rank, dtype=dtype), random(rank, n, dtype=dtype)
     ts = random(m, rank, dtype=dtype), random(rank, n, dtype=dtype)
     fun = lambda l, r: linalg.pinv(l @ r)  # noqa: E741
-    want = slope(lambda l, r: np.linalg.pinv(l @ r), (left, right), ts)  # noqa: E741
-    np.testing.assert_allclose(pushed(fun, (left, right), ts), want, 1e-6, 1e-6)
+    expected = slope(lambda l, r: np.linalg.pinv(l @ r), (left, right), ts)  # noqa: E741
+    np.testing.assert_allclose(pushed(fun, (left, right), ts), expected, 1e-6, 1e-6)
     adjoint_agrees(fun, (left, right), ts)
 
 
@@ -188,8 +188,8 @@ def test_pinv_of_hermitian_matrices_moves_with_their_hermitian_part(doubles, dty
     reference = lambda a: np.linalg.pinv((a + a.conj().T) / 2)
     fun = lambda a: linalg.pinv(a, hermitian=True)
     np.testing.assert_allclose(fun(a), reference(a), 1e-9)
-    want = slope(reference, (a,), (t,))
-    np.testing.assert_allclose(pushed(fun, (a,), (t,)), want, 1e-6, 1e-6)
+    expected = slope(reference, (a,), (t,))
+    np.testing.assert_allclose(pushed(fun, (a,), (t,)), expected, 1e-6, 1e-6)
     adjoint_agrees(fun, (a,), (t,))
 
 
@@ -199,11 +199,11 @@ def test_equal_singular_values_do_no_harm(doubles):
         (linalg.pinv, np.linalg.pinv),
         (lambda a: linalg.lstsq(a, b)[0], lambda a: np.linalg.lstsq(a, b)[0]),
     ):
-        want = slope(reference, (a,), (t,))
-        np.testing.assert_allclose(pushed(fun, (a,), (t,)), want, 1e-6, 1e-6)
+        expected = slope(reference, (a,), (t,))
+        np.testing.assert_allclose(pushed(fun, (a,), (t,)), expected, 1e-6, 1e-6)
         rate = lambda a, fun=fun: mj.jvp(fun, (a,), (t,))[1]
-        again = (reference(a + 1e-4 * t) + reference(a - 1e-4 * t) - 2 * reference(a)) * 1e8
-        np.testing.assert_allclose(pushed(rate, (a,), (t,)), again, 1e-4, 1e-4)
+        second = (reference(a + 1e-4 * t) + reference(a - 1e-4 * t) - 2 * reference(a)) * 1e8
+        np.testing.assert_allclose(pushed(rate, (a,), (t,)), second, 1e-4, 1e-4)
 
 
 # ------------------------------------------------------------------------ least squares
@@ -226,7 +226,7 @@ def test_least_squares_of_zero(shape):
 
 @pytest.mark.parametrize("m, n", [(0, 2), (2, 0), (0, 0)])
 @pytest.mark.parametrize("tail", [(), (3,)])
-def test_least_squares_of_nothing(m, n, tail):
+def test_least_squares_of_empty_arrays(m, n, tail):
     x, residuals, rank, s = linalg.lstsq(jnp.ones((m, n)), jnp.ones((m, *tail)))
     assert x.shape == (n, *tail) and not x.any()
     assert residuals.tolist() == [float(m)] * (tail or (1,))[0]
@@ -250,16 +250,16 @@ def test_derivatives_of_least_squares(doubles, m, n, rank, dtype):
     shapes = (m, rank), (rank, n), (m, 2)
     xs, ts = ([random(*s, dtype=dtype) for s in shapes] for _ in range(2))
     fun = lambda l, r, b: linalg.lstsq(l @ r, b)[0]  # noqa: E741
-    want = slope(lambda l, r, b: np.linalg.lstsq(l @ r, b)[0], xs, ts)  # noqa: E741
-    np.testing.assert_allclose(pushed(fun, xs, ts), want, 1e-6, 1e-6)
+    expected = slope(lambda l, r, b: np.linalg.lstsq(l @ r, b)[0], xs, ts)  # noqa: E741
+    np.testing.assert_allclose(pushed(fun, xs, ts), expected, 1e-6, 1e-6)
     adjoint_agrees(fun, xs, ts)
 
 
 def test_derivatives_of_least_squares_with_a_cutoff(doubles):
     a, t, b = np.diag([3.0, 2.0, 1.0])[:, :3] + 0.1, random(3, 3), random(3)
-    want = slope(lambda a: np.linalg.lstsq(a, b, 0.5)[0], (a,), (t,))
+    expected = slope(lambda a: np.linalg.lstsq(a, b, 0.5)[0], (a,), (t,))
     got = pushed(lambda a: linalg.lstsq(a, b, 0.5)[0], (a,), (t,))
-    np.testing.assert_allclose(got, want, 1e-5, 1e-5)
+    np.testing.assert_allclose(got, expected, 1e-5, 1e-5)
 
 
 # -------------------------------------------------------------------- stacks of systems
@@ -280,8 +280,8 @@ STACKS = [
 def test_solve_broadcasts_stacks(doubles, left, right):
     a, b = random(*left) + 4 * np.eye(left[-1]), random(*right)
     got = linalg.solve(a, b)
-    want = np.linalg.solve(a, b[:, None])[..., 0] if b.ndim == 1 else np.linalg.solve(a, b)
-    np.testing.assert_allclose(got, want, 1e-9)
+    expected = np.linalg.solve(a, b[:, None])[..., 0] if b.ndim == 1 else np.linalg.solve(a, b)
+    np.testing.assert_allclose(got, expected, 1e-9)
     ts = random(*left), random(*right)
     adjoint_agrees(linalg.solve, (a, b), ts)
     if got.size:
@@ -303,23 +303,23 @@ def test_modes_of_qr():
         "complete": [(4, 4), (4, 2)],
         "raw": [(2, 4), (2,)],
     }
-    for mode, want in shapes.items():
-        assert [x.shape for x in linalg.qr(a, mode=mode)] == want
+    for mode, expected in shapes.items():
+        assert [x.shape for x in linalg.qr(a, mode=mode)] == expected
     assert linalg.qr(a, mode="r").shape == (2, 2)
 
 
 def test_pivots_of_matrices_without_rows_or_columns():
     for m, n in ((0, 2), (2, 0)):
-        found = la.qr(jnp.zeros((m, n)), pivoting=True)
-        assert found[2].tolist() == list(range(n))
+        result = la.qr(jnp.zeros((m, n)), pivoting=True)
+        assert result[2].tolist() == list(range(n))
 
 
 @pytest.mark.parametrize("m, n", [(2, 4), (4, 2)])
 def test_derivative_of_pivoted_qr(doubles, m, n):
     a, t = random(m, n), random(m, n)
     fun = lambda a: la.qr(a, pivoting=True, full_matrices=False)[1]
-    want = slope(lambda a: np.asarray(fun(a)), (a,), (t,))
-    np.testing.assert_allclose(pushed(fun, (a,), (t,)), want, 1e-6, 1e-6)
+    expected = slope(lambda a: np.asarray(fun(a)), (a,), (t,))
+    np.testing.assert_allclose(pushed(fun, (a,), (t,)), expected, 1e-6, 1e-6)
 
 
 def test_cholesky_reads_the_lower_triangle_for_either_factor():
@@ -332,15 +332,15 @@ def test_cholesky_reads_the_lower_triangle_for_either_factor():
 
 def test_logarithms_of_singular_determinants_rise_without_bound():
     a = jnp.array([[1.0, 2.0], [2.0, 4.0]])
-    want = [[np.inf, -np.inf], [-np.inf, np.inf]]
-    assert mj.grad(lambda a: linalg.slogdet(a)[1])(a).tolist() == want
+    expected = [[np.inf, -np.inf], [-np.inf, np.inf]]
+    assert mj.grad(lambda a: linalg.slogdet(a)[1])(a).tolist() == expected
     one = jnp.zeros((1, 1))
     assert mj.grad(lambda a: linalg.slogdet(a)[1])(one).tolist() == [[np.inf]]
 
 
-def test_determinants_whose_products_overflow_on_their_way():
+def test_determinants_with_overflowing_partial_products():
     with np.errstate(all="ignore"):
-        for diagonal, want in (
+        for diagonal, expected in (
             ([1e20, 1e20, 1e-20, 1e-20], 1.0),
             ([1e-30, 1e-30, 1e30, -1e30], -1.0),
             ([1e20] * 4, np.inf),
@@ -351,7 +351,7 @@ def test_determinants_whose_products_overflow_on_their_way():
             ([1.0, np.nan, 1.0, 1.0], np.nan),
         ):
             got = linalg.det(np.diag(diagonal).astype(np.float32))
-            np.testing.assert_allclose(got, want, rtol=1e-4)
+            np.testing.assert_allclose(got, expected, rtol=1e-4)
 
 
 @pytest.mark.parametrize("n, slope", [(1, [[0.5]]), (2, [[1.0, -1.0], [-0.5, 1.0]])])
@@ -363,7 +363,7 @@ def test_small_determinants_in_half_precision(n, slope):
     np.testing.assert_allclose(got, slope, atol=1e-2)
 
 
-def test_norms_of_nothing_and_orders_by_name():
+def test_norms_of_empty_arrays_and_orders_by_name():
     nothing = np.zeros((0, 2), np.float32)
     assert linalg.norm(nothing, 1) == linalg.norm(nothing, np.inf) == 0
     for x, order in ((nothing.T, -1), (nothing, -np.inf), (nothing, -2)):
@@ -397,19 +397,19 @@ def test_second_derivatives_of_singular_determinants(doubles, dtype):
         - 2 * np.linalg.det(stack)
         for k in (1, 2)
     )
-    want = (16 * near - far) / (12 * size**2)
+    expected = (16 * near - far) / (12 * size**2)
     got = mj.jit(mj.vmap(lambda a: mj.jvp(rate, (a,), (t,))[1]))(stack)
-    np.testing.assert_allclose(got, want, rtol=1e-5, atol=1e-6)
+    np.testing.assert_allclose(got, expected, rtol=1e-5, atol=1e-6)
 
 
 def test_tolerances_of_pinv_broadcast():
     a = np.diag([1.0, 0.3]).astype(np.float32)
     tolerances = np.array([0.1, 0.5], np.float32)
-    want = [np.linalg.pinv(a, r) for r in tolerances]
-    np.testing.assert_allclose(linalg.pinv(a, tolerances), want, rtol=1e-6)
+    expected = [np.linalg.pinv(a, r) for r in tolerances]
+    np.testing.assert_allclose(linalg.pinv(a, tolerances), expected, rtol=1e-6)
     both = linalg.pinv(np.stack([a] * 3), tolerances[:, None])
     assert both.shape == (2, 3, 2, 2)
-    np.testing.assert_allclose(both[:, 1], want, rtol=1e-6)
+    np.testing.assert_allclose(both[:, 1], expected, rtol=1e-6)
 
 
 def test_derivatives_of_empty_factors():
@@ -430,11 +430,11 @@ def test_orders_and_tolerances():
 
 
 def test_default_cutoffs_of_very_long_matrices_stay_below_1():
-    """In float32 a million times eps is above a tenth: NumPy's, of doubles, is not."""
+    """In float32, a million times eps is above 0.1; in NumPy's float64 it is not."""
     n = 2**20
     a = np.zeros((n, 2), np.float32)
     a[:2] = [[1.0, 0.0], [0.0, 0.05]]
     a[n // 2] = [2.0, 0.05]
-    want = np.linalg.pinv(a.astype(np.float64))
+    expected = np.linalg.pinv(a.astype(np.float64))
     rows = [0, 1, n // 2, n - 1]
-    np.testing.assert_allclose(linalg.pinv(a)[:, rows], want[:, rows], 2e-4, 2e-5)
+    np.testing.assert_allclose(linalg.pinv(a)[:, rows], expected[:, rows], 2e-4, 2e-5)

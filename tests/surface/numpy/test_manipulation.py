@@ -1,4 +1,4 @@
-"""Shapes, joining, cutting, padding, moving: as NumPy, with derivatives and lanes."""
+"""Shapes, joining, splitting, padding, moving: as in NumPy, with derivatives and vmap."""
 
 import re
 
@@ -15,7 +15,7 @@ V = np.arange(5.0, dtype=np.float32)
 
 
 def check(name, *args, **kwargs):
-    """A function gives what NumPy's gives, eager and jitted, of the same dtype."""
+    """Compare a function with NumPy's, eager and jitted, with one dtype."""
     x, *rest = args
     expected = getattr(np, name)(x, *rest, **kwargs)
     fun = getattr(jnp, name)
@@ -159,7 +159,7 @@ def test_squeeze():
     assert jnp.squeeze(x, [0, -1]).shape == (3,)
 
 
-def test_nothing_to_do_is_no_equation():
+def test_identity_operations_add_no_equation():
     same = [
         lambda x: jnp.reshape(x, x.shape),
         lambda x: jnp.moveaxis(x, 0, 0),
@@ -176,7 +176,7 @@ def test_nothing_to_do_is_no_equation():
     assert jnp.reshape(x, (3,)) is x and jnp.squeeze(x) is x
 
 
-def test_asking_for_shapes():
+def test_shape_queries():
     assert jnp.shape(M) == (2, 3, 4) and jnp.shape([[1], [2]]) == (2, 1)
     assert jnp.ndim(M) == 3 and jnp.ndim(1.0) == 0
     assert jnp.size(M) == 24 and jnp.size(M, 1) == 3 and jnp.size(M, (0, -1)) == 8
@@ -258,7 +258,7 @@ def test_laws_of_moving():
 # ---------------------------------------------------------------- repeat, roll, traced
 
 
-def test_repeat_each_element_as_often_as_asked():
+def test_repeat_with_counts():
     counts = np.array([2, 0, 3])
     check("repeat", N, counts, 1)
     check("repeat", N[0], counts)
@@ -302,7 +302,7 @@ def test_delete(place):
         np.testing.assert_array_equal(jnp.delete(N, place), np.delete(N, place))
 
 
-def test_delete_traced_places():
+def test_delete_traced_positions():
     delete = mj.jit(lambda x, i: jnp.delete(x, i, assume_unique_indices=True))
     for places in ([1], [0, 4], [-1, 2], [3, 1, 0]):
         np.testing.assert_array_equal(delete(V, jnp.array(places)), np.delete(V, places))
@@ -615,7 +615,7 @@ def test_diag_keeps_weak_types_as_diagonal_does(shape, k):
 
 
 @pytest.mark.parametrize("within", [mj.jit, mj.vmap, mj.grad])
-def test_numpy_arrays_are_known_while_they_are_reshaped(within):
+def test_reshaped_numpy_arrays_stay_concrete(within):
     rows = np.arange(6.0)
 
     def f(x):
@@ -629,5 +629,5 @@ def test_numpy_arrays_are_known_while_they_are_reshaped(within):
     assert within(f)(jnp.ones((1,)) if within is mj.vmap else 1.0) == 3.0
 
 
-def test_numpy_arrays_are_reshaped_to_arrays_elsewhere():
+def test_numpy_arrays_are_reshaped_to_arrays_outside_of_traces():
     assert isinstance(jnp.reshape(np.arange(6.0), (2, 3)), mj.Array)

@@ -72,30 +72,30 @@ SUBSCRIPTS = [
 
 @pytest.mark.parametrize("index", SUBSCRIPTS, ids=str)
 def test_reading_is_numpys(index):
-    want = X[index]
+    expected = X[index]
     x = jnp.asarray(X)
     for got in (x[index], mj.jit(lambda x: x[index])(x), x.at[index].get()):
-        close(got, want)
+        close(got, expected)
 
 
 @pytest.mark.parametrize("index", SUBSCRIPTS, ids=str)
 @pytest.mark.parametrize("op", ["set", "add", "multiply", "min"])
 def test_writing_is_numpys(index, op):
     y = np.float32(10) + np.arange(X[index].size, dtype=np.float32).reshape(X[index].shape)
-    want = X.copy()
+    expected = X.copy()
     if op == "set" and _repeats(index):
         y = np.full_like(y, 7)
     if op == "set":
-        want[index] = y
+        expected[index] = y
     else:
         ufunc = {"add": np.add, "multiply": np.multiply, "min": np.minimum}[op]
-        ufunc.at(want, index, y)
+        ufunc.at(expected, index, y)
     x = jnp.asarray(X)
     for got in (
         getattr(x.at[index], op)(y),
         mj.jit(lambda x, y: getattr(x.at[index], op)(y))(x, y),
     ):
-        close(got, want, 1e-5)
+        close(got, expected, 1e-5)
 
 
 def _repeats(index):
@@ -120,12 +120,12 @@ def _repeats(index):
 )
 def test_traced_positions(index):
     i, j = np.int32(1), np.array([0, 2, -1], np.int32)
-    want = eval(f"x[{index}]", {"x": X % 7, "i": 1, "j": j % 2})
+    expected = eval(f"x[{index}]", {"x": X % 7, "i": 1, "j": j % 2})
     read = eval(f"lambda x, i, j: x[{index}]")
     write = eval(f"lambda x, i, j, y: x.at[{index}].set(y)")
     x = jnp.asarray(X % 7)
     for got in (read(x, jnp.asarray(i), j % 2), mj.jit(read)(x, i, j % 2)):
-        close(got, want)
+        close(got, expected)
     full = (X % 7).copy()
     exec(f"x[{index}] = -1", {"x": full, "i": 1, "j": j % 2})
     close(mj.jit(write)(x, i, j % 2, -1.0), full)
@@ -189,7 +189,7 @@ def test_out_of_bounds():
     far = jnp.array([1, 9, -9])
     close(x.at[far].get(mode="fill", fill_value=7), [1, 7, 7])
     assert np.isnan(x.at[9].get(mode="fill"))
-    close(x.at[far].get(fill_value=7), [1, 3, 0])  # without its mode it means nothing
+    close(x.at[far].get(fill_value=7), [1, 3, 0])  # it is ignored without its mode
     close(x.at[far].get(mode="clip"), [1, 3, 0])
     close(x.at[far].set(9.0), [0, 9, 2, 3])
     close(x.at[9].set(9.0), [0, 1, 2, 3])
@@ -386,9 +386,9 @@ def test_nonzero():
 def test_searchsorted(method, side):
     a = np.array([1, 1, 2, 5, np.nan], np.float32)
     v = np.array([[0, 1, 1.5], [5, 9, np.nan]], np.float32)
-    want = np.searchsorted(a, v, side)
-    close(jnp.searchsorted(a, v, side, method=method), want)
-    close(mj.jit(lambda a, v: jnp.searchsorted(a, v, side, method=method))(a, v), want)
+    expected = np.searchsorted(a, v, side)
+    close(jnp.searchsorted(a, v, side, method=method), expected)
+    close(mj.jit(lambda a, v: jnp.searchsorted(a, v, side, method=method))(a, v), expected)
     close(jnp.searchsorted(a, np.float32(2), side, method=method), 3 if side == "right" else 2)
     ints = np.array([3, 1, 2])
     close(
@@ -483,7 +483,7 @@ def test_static_positions_are_checked_on_request():
         lambda x: x.at[0].power(2),
     ],
 )
-def test_what_is_read_and_written_stays_weak(read):
+def test_reads_and_writes_keep_weak_types(read):
     weak = jnp.broadcast_to(1.0, (3,))
     assert read(weak).weak_type
     assert not read(weak.astype("float32")).weak_type
@@ -492,7 +492,7 @@ def test_what_is_read_and_written_stays_weak(read):
 @pytest.mark.parametrize(
     "mask, shape", (((0,), (0, 4)), ((0, 4), (0,)), ((3, 0), (0,)), ((0, 0), (0,)))
 )
-def test_masks_of_no_elements_choose_nothing(mask, shape):
+def test_empty_masks_select_nothing(mask, shape):
     x, mask = jnp.arange(12.0).reshape(3, 4), np.zeros(mask, bool)
     assert x[mask].shape == mj.jit(lambda x: x[mask])(x).shape == shape
     assert (x.at[mask].set(9.0) == x).all()
@@ -523,9 +523,9 @@ def test_lists_as_indices_are_refused(index, instead):
 @pytest.mark.parametrize(
     "at", [np.zeros(0, int), slice(0, 0), np.zeros(3, bool), np.zeros((0, 2), int)]
 )
-def test_writes_to_no_places_change_nothing(wrap, at):
+def test_empty_writes_change_nothing(wrap, at):
     x = jnp.arange(3.0)
     for y in (1.0, jnp.ones(2), jnp.ones((5, 0)), jnp.ones((2, 3))):
         for op in ("set", "add", "power"):
-            found = wrap(lambda x, y, op=op: getattr(x.at[at], op)(y))(x, y)
-            assert found.dtype == x.dtype and found.tolist() == [0, 1, 2]
+            result = wrap(lambda x, y, op=op: getattr(x.at[at], op)(y))(x, y)
+            assert result.dtype == x.dtype and result.tolist() == [0, 1, 2]

@@ -1,4 +1,4 @@
-"""Linear algebra: values against NumPy, identities, derivatives, lanes, errors."""
+"""Linear algebra: values against NumPy, identities, derivatives, vmap, errors."""
 
 import numpy as np
 import pytest
@@ -108,8 +108,8 @@ def test_vector_norms(ord):
         same("norm", x, ord=ord)
     same("norm", matrix(2, 3, 4), ord=ord, axis=1, keepdims=True)
     if ord is not None:
-        want = np.linalg.norm(matrix(2, 3, 4).ravel(), ord)
-        close(linalg.vector_norm(matrix(2, 3, 4), ord=ord), want, 1e-4)
+        expected = np.linalg.norm(matrix(2, 3, 4).ravel(), ord)
+        close(linalg.vector_norm(matrix(2, 3, 4), ord=ord), expected, 1e-4)
 
 
 @pytest.mark.parametrize("ord", MATRIX_ORDERS)
@@ -155,11 +155,11 @@ def test_lstsq(shape):
     a = matrix(*shape)
     for b in (matrix(shape[0], seed=3), matrix(shape[0], 2, seed=4)):
         x, residuals, rank, s = linalg.lstsq(a, b, numpy_resid=True)
-        want = np.linalg.lstsq(a, b, rcond=None)
-        close(x, want[0], 2e-3)
-        close(residuals, want[1], 2e-3)
-        assert int(rank) == want[2]
-        close(s, want[3], 1e-4)
+        expected = np.linalg.lstsq(a, b, rcond=None)
+        close(x, expected[0], 2e-3)
+        close(residuals, expected[1], 2e-3)
+        assert int(rank) == expected[2]
+        close(s, expected[3], 1e-4)
     low = np.outer(np.arange(4.0), np.ones(3)).astype(np.float32)
     close(
         linalg.lstsq(low, np.ones(4))[0], np.linalg.lstsq(low, np.ones(4), rcond=None)[0], 1e-4
@@ -173,10 +173,10 @@ def test_singular_matrices():
     assert sign == 0 and log == -np.inf
     assert int(linalg.matrix_rank(a)) == 1
     b = np.diag([1.0, 2.0, 3.0, 0.0]).astype(np.float32)
-    want = np.zeros((4, 4))
-    want[3, 3] = 6.0  # the adjugate
-    close(mj.grad(linalg.det)(jnp.asarray(b)), want, 1e-4)
-    close(mj.grad(linalg.det)(jnp.asarray(b[1:, 1:])), want[1:, 1:], 1e-4)
+    expected = np.zeros((4, 4))
+    expected[3, 3] = 6.0  # the adjugate
+    close(mj.grad(linalg.det)(jnp.asarray(b)), expected, 1e-4)
+    close(mj.grad(linalg.det)(jnp.asarray(b[1:, 1:])), expected[1:, 1:], 1e-4)
 
 
 def test_laws_of_square_matrices():

@@ -135,10 +135,10 @@ EINSUMS = [
 def test_einsum(spec):
     text, *shapes = spec
     arrays = [f32(*s) for s in shapes]
-    want = np.einsum(text, *arrays)
+    expected = np.einsum(text, *arrays)
     arrays = [jnp.asarray(a) for a in arrays]
-    close(jnp.einsum(text, *arrays), want, 1e-4)
-    close(mj.jit(lambda *xs: jnp.einsum(text, *xs))(*arrays), want, 1e-4)
+    close(jnp.einsum(text, *arrays), expected, 1e-4)
+    close(mj.jit(lambda *xs: jnp.einsum(text, *xs))(*arrays), expected, 1e-4)
 
 
 def test_einsum_forms():
@@ -181,8 +181,8 @@ def test_cross():
         a, b = x.copy(), y.copy()
         a[:, m:], b[:, n:] = 0, 0
         got = jnp.cross(x[:, :m], y[:, :n])
-        want = np.cross(a, b)
-        close(got, want[..., 2] if m == n == 2 else want)
+        expected = np.cross(a, b)
+        close(got, expected[..., 2] if m == n == 2 else expected)
     check("cross", f32(3, 4), f32(3, 4), axis=0)
     check("cross", f32(3, 4), f32(4, 3), axisa=0, axisc=0)
 
@@ -197,8 +197,8 @@ def test_diagonals(k):
     check("trace", f32(2, 3, 4), k, 1, 2)
     check("diag", f32(3), k)
     check("diagflat", f32(2, 2), k)
-    moving = mj.jit(lambda a, k: jnp.trace(a, k))(f32(3, 4), k)
-    close(moving, np.trace(f32(3, 4), k))
+    traced = mj.jit(lambda a, k: jnp.trace(a, k))(f32(3, 4), k)
+    close(traced, np.trace(f32(3, 4), k))
 
 
 def test_types_of_diagonals():

@@ -25,10 +25,13 @@ def test_operators(name):
         other = jnp.asarray(y) if isinstance(y, np.ndarray) else y
         with np.errstate(all="ignore"):
             forward, backward = op(X, y), op(y, X)
-        for f, want in ((lambda a, b: op(a, b), forward), (lambda a, b: op(b, a), backward)):
+        for f, expected in (
+            (lambda a, b: op(a, b), forward),
+            (lambda a, b: op(b, a), backward),
+        ):
             got, jitted = f(x, other), mj.jit(lambda a, f=f, o=other: f(a, o))(x)
-            close(got, want, 1e-4)
-            close(jitted, want, 1e-4)
+            close(got, expected, 1e-4)
+            close(jitted, expected, 1e-4)
             assert (got.dtype, got.weak_type) == (jitted.dtype, jitted.weak_type)
 
 
@@ -62,8 +65,8 @@ def test_powers_by_int_are_part_of_the_program():
         jnp.asarray(K) ** -1
 
 
-class Asks:
-    """An operand that knows arrays, though arrays do not know it."""
+class Overriding:
+    """An operand that supports arrays, although arrays do not support it."""
 
     def __add__(self, other):
         return "left"
@@ -77,7 +80,7 @@ def test_declined_operands(x):
     def run(f):
         return f(x) if x is not None else mj.make_jaxpr(lambda v: _ignore(f(v)))(1.0)
 
-    assert run(lambda v: v + Asks()) == "right" if x is not None else True
+    assert run(lambda v: v + Overriding()) == "right" if x is not None else True
     for bad in ("a", object(), None):
         with pytest.raises(TypeError):
             run(lambda v, bad=bad: v + bad)
@@ -131,9 +134,9 @@ METHODS = [
 
 @pytest.mark.parametrize("name, args", METHODS, ids=lambda v: str(v)[:20])
 def test_methods(name, args):
-    want = getattr(X, name)(*args)
-    close(getattr(jnp.asarray(X), name)(*args), want, 1e-4)
-    close(mj.jit(lambda x: getattr(x, name)(*args))(X), want, 1e-4)
+    expected = getattr(X, name)(*args)
+    close(getattr(jnp.asarray(X), name)(*args), expected, 1e-4)
+    close(mj.jit(lambda x: getattr(x, name)(*args))(X), expected, 1e-4)
 
 
 def test_more_methods():
@@ -165,10 +168,10 @@ def test_properties():
 @pytest.mark.parametrize("dtype", ["int8", "uint16", "float16", "int32", "complex64", "bool"])
 def test_view(dtype):
     x = np.arange(8, dtype=np.float32).reshape(2, 4)
-    want = x.view(np.uint8) != 0 if dtype == "bool" else x.view(dtype)
+    expected = x.view(np.uint8) != 0 if dtype == "bool" else x.view(dtype)
     got = jnp.asarray(x).view(dtype)
     assert got.dtype == dtype
-    np.testing.assert_array_equal(np.asarray(got), want)
+    np.testing.assert_array_equal(np.asarray(got), expected)
     close(jnp.asarray(x.view(np.complex64)).view(jnp.float32), x)
     with pytest.raises(ValueError, match="0d"):
         jnp.float32(1).view(jnp.int8)

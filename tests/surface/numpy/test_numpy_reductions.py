@@ -1,4 +1,4 @@
-"""Sums, extrema, means, spreads, running sums; without nans; order statistics."""
+"""Sums, extrema, means, variances, running sums; without nans; order statistics."""
 
 import numpy as np
 import pytest
@@ -41,12 +41,12 @@ def test_dtypes(name, dtype):
     x = jnp.asarray(INTS % 4 + 1).astype(dtype)
     got = getattr(jnp, name)(x)
     wide = np.asarray(x).astype(np.complex64 if dtype is np.complex64 else np.float64)
-    want = getattr(np, name)(wide if dtype is not np.bool_ else np.asarray(x))
-    close(got, want, 2e-2)
+    expected = getattr(np, name)(wide if dtype is not np.bool_ else np.asarray(x))
+    close(got, expected, 2e-2)
     assert not got.weak_type
-    kept = {"max", "min", "ptp"}
+    keeps_dtype = {"max", "min", "ptp"}
     widened = {np.int8: "int32", np.uint8: "uint32", np.bool_: "int32"}
-    if name in kept:
+    if name in keeps_dtype:
         assert got.dtype == x.dtype
     elif name in ("sum", "prod"):
         assert got.dtype == widened.get(dtype, x.dtype)
@@ -175,9 +175,9 @@ def test_moments_with_traced_arguments():
 
 def test_axis_forms():
     for axis in ([0, 1], np.array(1), jnp.array(1), np.int64(-1)):
-        want = X.sum(tuple(axis) if isinstance(axis, list) else int(axis))
-        close(jnp.sum(X, axis=axis), want, 1e-4)
-        close(jnp.asarray(X).sum(axis), want, 1e-4)
+        expected = X.sum(tuple(axis) if isinstance(axis, list) else int(axis))
+        close(jnp.sum(X, axis=axis), expected, 1e-4)
+        close(jnp.asarray(X).sum(axis), expected, 1e-4)
     total = mj.vmap(lambda x: jnp.sum(x, axis="i"), axis_name="i")(X)
     close(total[0], X.sum(0), 1e-4)
 

@@ -64,8 +64,8 @@ def test_unique():
     for axis in (0, 1):
         rows = np.array([[2, 1], [2, 1], [0, 5]])
         got = jnp.unique(rows, axis=axis, **flags)
-        want = np.unique(rows, axis=axis, **flags)
-        same(got, [want[0], want[1], want[2].reshape(-1), want[3]])
+        expected = np.unique(rows, axis=axis, **flags)
+        same(got, [expected[0], expected[1], expected[2].reshape(-1), expected[3]])
 
 
 def test_unique_of_known_size():
@@ -73,8 +73,8 @@ def test_unique_of_known_size():
     same(f(Z), [[1, 2, 3, 9], [1, 2, 0, 1], [2, 0, 1, 2, 0], [2, 1, 2, 0]])
     close(jnp.unique(Z, size=2), [1, 2])
     close(jnp.unique(Z, size=5), [1, 2, 3, 1, 1])
-    found = jnp.unique_all(Z)
-    close(found.inverse_indices, [2, 0, 1, 2, 0])
+    unique = jnp.unique_all(Z)
+    close(unique.inverse_indices, [2, 0, 1, 2, 0])
     assert jnp.unique_counts(N).values.shape == (5,)
     close(jnp.unique_inverse(X).inverse_indices.shape, X.shape)
     close(jnp.unique_values(Z), [1, 2, 3])
@@ -95,7 +95,7 @@ def test_sets(name):
 
 
 def test_sets_of_known_size():
-    for f, want in [
+    for f, expected in [
         (lambda a, b: jnp.union1d(a, b, size=6, fill_value=0), [1, 2, 3, 5, 0, 0]),
         (lambda a, b: jnp.intersect1d(a, b, size=3, fill_value=0), [2, 3, 0]),
         (lambda a, b: jnp.intersect1d(a, b, size=3), [2, 3, 2]),
@@ -104,7 +104,7 @@ def test_sets_of_known_size():
         (lambda a, b: jnp.setxor1d(a, b, size=3, fill_value=-1), [1, 5, -1]),
         (lambda a, b: jnp.setxor1d(a, b, size=3), [1, 5, 1]),
     ]:
-        close(mj.jit(f)(A, B), want)
+        close(mj.jit(f)(A, B), expected)
     same(jnp.intersect1d(A, B, return_indices=True), [[2, 3], [2, 0], [0, 2]])
     close(jnp.setdiff1d(A, np.array([1]), assume_unique=True), [3, 2, 3])
 
@@ -157,7 +157,7 @@ def test_orders_of_the_narrowest_integers(dtype):
 
     order, down = np.argsort(v, kind="stable"), np.argsort(-v, kind="stable")
     ordered = np.sort(v)
-    want = (
+    expected = (
         ordered,
         order,
         ordered,
@@ -170,5 +170,7 @@ def test_orders_of_the_narrowest_integers(dtype):
         v.max(1),
         np.searchsorted(ordered[0], v[0]),
     )
-    for found, right in zip(run(jnp.asarray(v).astype(dtype)), want, strict=True):
-        np.testing.assert_array_equal(np.asarray(found).astype(int), right)
+    for result, expected_result in zip(
+        run(jnp.asarray(v).astype(dtype)), expected, strict=True
+    ):
+        np.testing.assert_array_equal(np.asarray(result).astype(int), expected_result)

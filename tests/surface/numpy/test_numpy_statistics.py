@@ -133,8 +133,8 @@ def test_roots_and_fits():
     check("polyfit", x, y, 2, tol=1e-3)
     w = np.linspace(1, 2, 9).astype(np.float32)
     check("polyfit", x, y[:, 1], 1, w=w, tol=1e-3)
-    got, want = (jnp.polyfit(x, y[:, 1], 1, cov=True), np.polyfit(x, y[:, 1], 1, cov=True))
-    same(got, want, 1e-3)
+    got, expected = (jnp.polyfit(x, y[:, 1], 1, cov=True), np.polyfit(x, y[:, 1], 1, cov=True))
+    same(got, expected, 1e-3)
     assert len(jnp.polyfit(x, y[:, 1], 1, full=True)) == 5
 
 

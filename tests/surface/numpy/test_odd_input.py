@@ -1,8 +1,8 @@
 """Array functions on odd input: NaN, complex numbers, empty axes, numbers out of range.
 
-Each row is a call and its result, as NumPy text: value (NaN is NaN, -0 is not 0),
-shape and dtype are compared.  Where NumPy has the function and agrees, the row's right
-side calls it; the other results are recorded from JAX 0.10.2.
+Each row is a call and its result, as NumPy text: value (NaN is NaN, -0 is not 0), shape and
+dtype are compared.  If NumPy has the function and agrees, the row's right side calls it;
+the other results are recorded from JAX 0.10.2.
 """
 
 import numpy as np
@@ -39,34 +39,34 @@ NAMES = {
 }
 
 
-def exactly(got, want):
+def exactly(got, expected):
     """Equal trees of arrays: values with signs of zeros, shapes, dtypes."""
-    if isinstance(want, (tuple, list)):
-        assert len(got) == len(want)
-        for g, w in zip(got, want, strict=True):
+    if isinstance(expected, (tuple, list)):
+        assert len(got) == len(expected)
+        for g, w in zip(got, expected, strict=True):
             exactly(g, w)
         return
     assert isinstance(got, mj.Array), type(got)
-    got, want = np.asarray(got), np.asarray(want)
-    assert (got.dtype, got.shape) == (want.dtype, want.shape)
+    got, expected = np.asarray(got), np.asarray(expected)
+    assert (got.dtype, got.shape) == (expected.dtype, expected.shape)
     if got.dtype.kind in "fc":
-        np.testing.assert_allclose(got, want, rtol=2e-5)
+        np.testing.assert_allclose(got, expected, rtol=2e-5)
         for part in (np.real, np.imag) if got.dtype.kind == "c" else (np.real,):
-            zero = part(want) == 0
-            assert (np.signbit(part(got)) == np.signbit(part(want)))[zero].all()
+            zero = part(expected) == 0
+            assert (np.signbit(part(got)) == np.signbit(part(expected)))[zero].all()
     else:
-        np.testing.assert_array_equal(got, want)
+        np.testing.assert_array_equal(got, expected)
 
 
 def table(text):
-    """Rows `call = result`, one a line; lines that are indented go on."""
+    """Parse rows `call = result`, one per line; indented lines continue a row."""
     rows = text.strip().replace("\n    ", " ").splitlines()
     return pytest.mark.parametrize("row", [r for r in rows if r and r[0] != "#"])
 
 
 def run(row):
-    call, want = row.split(" = ")
-    exactly(eval(call, NAMES), eval(want, NAMES))
+    call, expected = row.split(" = ")
+    exactly(eval(call, NAMES), eval(expected, NAMES))
 
 
 def raises(row):
@@ -308,7 +308,7 @@ jnp.histogramdd(np.ones((2, 2), "f4"), [f(0, 1, 2), f(0, 2)]) = (i(0, 2).reshape
     [f(0, 1, 2), f(0, 2)])
 jnp.histogram2d(f(1, 2), f(1, 3), [2, f(0, 2, 4)])[0] = i(1, 0, 0, 1).reshape(2, 2)
 """)
-def test_edits_of_nothing_and_bins_of_two_kinds(row):
+def test_empty_edits_and_bins_of_two_kinds(row):
     run(row)
 
 
@@ -327,7 +327,7 @@ EMPTY = np.zeros((2, 0), "f4")
         ("irfftn", "f4"),
     ],
 )
-def test_transforms_of_nothing(name, dtype):
+def test_transforms_of_empty_arrays(name, dtype):
     for norm in (None, "ortho"):
         exactly(getattr(jnp.fft, name)(EMPTY, norm=norm), EMPTY.astype(dtype))
     with pytest.raises(ValueError, match="Shape should be positive"):
@@ -340,7 +340,7 @@ jnp.fft.rfft2(np.zeros((0, 2), "f4")) = np.zeros((0, 2), "c8")
 mj.grad(lambda v: jnp.fft.irfft(v).sum())(f(1)) = f(0)
 mj.grad(lambda v: jnp.fft.fft(v).real.sum())(f()) = f()
 """)
-def test_gradients_of_transforms_of_nothing(row):
+def test_gradients_of_transforms_of_empty_arrays(row):
     run(row)
 
 
@@ -441,7 +441,7 @@ def test_refused(row):
         lambda x, y: mj.lax.convert_element_type(x, y),
     ],
 )
-def test_an_array_is_no_dtype(call):
+def test_arrays_are_not_dtypes(call):
     x = jnp.ones((2, 3))
     with pytest.raises(ValueError, match="Passing an array as a dtype argument"):
         call(x, jnp.ones(3, "int32"))
@@ -479,7 +479,7 @@ mj.scipy.ndimage.map_coordinates([0., 2.], [[0.5]], 1) = f(1)
 mj.scipy.stats.norm.cdf(10**12) = np.float32(1)
 mj.scipy.special.gammaln(10**12) = np.float32(2.6631021e13)
 """)
-def test_what_stands_for_numbers_and_shapes(row):
+def test_objects_accepted_as_numbers_and_shapes(row):
     run(row)
 
 
@@ -502,7 +502,7 @@ jnp.iscomplex(KEYS) = TypeError: iscomplex does not accept dtype key
 jnp.isreal(KEYS) = TypeError: isreal does not accept dtype key
 jnp.unravel_index(1j, 3) = TypeError: does not accept dtype complex
 """)
-def test_what_does_not(row):
+def test_objects_refused_as_numbers_and_shapes(row):
     raises(row)
 
 

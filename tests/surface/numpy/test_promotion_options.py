@@ -1,6 +1,6 @@
-"""Functions may promote inside where JAX's options forbid it; their callers may not.
+"""Functions may promote internally where JAX's options forbid it; callers may not.
 
-Nothing is computed: the options speak while programs are traced.
+No values are computed: the options take effect while programs are traced.
 """
 
 import pytest
@@ -81,16 +81,16 @@ CALLS |= {(name, "complex64"): fun for name, fun in COMPLEX.items()}
 
 
 @pytest.mark.parametrize(("name", "dtype"), CALLS)
-def test_nothing_is_promoted_within(name, dtype):
+def test_functions_do_not_promote_internally(name, dtype):
     fun = CALLS[name, dtype]
-    plain = mj.eval_shape(lambda: fun(dtype))
+    expected = mj.eval_shape(lambda: fun(dtype))
     with mj.numpy_dtype_promotion("strict"):
-        assert mj.eval_shape(lambda: fun(dtype)) == plain
+        assert mj.eval_shape(lambda: fun(dtype)) == expected
     with mj.numpy_rank_promotion("raise"):
-        assert mj.eval_shape(lambda: fun(dtype)) == plain
+        assert mj.eval_shape(lambda: fun(dtype)) == expected
 
 
-INSIDE = {  # JAX refuses these, where nobody but the function mixes
+INSIDE = {  # JAX refuses these, although only the function mixes dtypes
     "log_softmax": lambda: nn.log_softmax(one(3, int)),
     "log1mexp": lambda: nn.log1mexp(one(3, int)),
     "standardize": lambda: nn.standardize(one(3, int)),
@@ -102,10 +102,10 @@ INSIDE = {  # JAX refuses these, where nobody but the function mixes
 
 
 @pytest.mark.parametrize("name", INSIDE)
-def test_what_a_function_mixes_itself_is_allowed(name):
-    plain = mj.eval_shape(INSIDE[name])
+def test_mixed_types_inside_functions_are_allowed(name):
+    expected = mj.eval_shape(INSIDE[name])
     with mj.numpy_dtype_promotion("strict"), mj.numpy_rank_promotion("raise"):
-        assert mj.eval_shape(INSIDE[name]) == plain
+        assert mj.eval_shape(INSIDE[name]) == expected
 
 
 RANKS = {
@@ -119,7 +119,7 @@ RANKS = {
     "polyval": lambda: jnp.polyval(one((3, 2)), one((5, 2))),
     "jit": lambda: mj.jit(jnp.matvec)(one((3, 3)), one((3, 3))),
 }
-# Of the operands' own axes the ranks differ, but not of those that broadcast.
+# The ranks differ in the operands' core axes, but not in the axes that broadcast.
 CORES = {
     "matvec": lambda: jnp.matvec(one((2, 3, 3)), one((2, 3))),
     "vecmat": lambda: jnp.vecmat(one(3), one((3, 3))),
@@ -151,9 +151,9 @@ def test_rank_promotion_is_refused(name):
 
 @pytest.mark.parametrize("name", CORES)
 def test_ranks_of_cores_may_differ(name):
-    plain = mj.eval_shape(CORES[name])
+    expected = mj.eval_shape(CORES[name])
     with mj.numpy_rank_promotion("raise"):
-        assert mj.eval_shape(CORES[name]) == plain
+        assert mj.eval_shape(CORES[name]) == expected
 
 
 @pytest.mark.parametrize("name", TYPES)

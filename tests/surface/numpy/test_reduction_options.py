@@ -1,4 +1,4 @@
-"""Options of reductions: where=, initial=, dtype=, axis=; and their slopes past nans.
+"""Options of reductions: where=, initial=, dtype=, axis=; and derivatives around nans.
 
 Values are NumPy's; what NumPy refuses, a mask wider than the array, is recorded from
 JAX 0.10.2.
@@ -42,12 +42,12 @@ def test_axes_count_as_in_the_array_where_the_mask_is_wider(name):
     mask = np.array([[[1, 0, 1]], [[0, 0, 1]]], bool)
     repeated = np.broadcast_to(X, (2, 2, 3))
     for axis, positive in [(0, 0), (1, 1), (-1, 1), (None, (0, 1)), ((0, -1), (0, 1))]:
-        want = call(name, repeated, axis=positive, where=mask)
+        expected = call(name, repeated, axis=positive, where=mask)
         got = call(name, X, axis=axis, where=mask)
-        assert got.shape == want.shape
-        close(got, want)
-    kept = call(name, X, axis=-1, where=mask, keepdims=True)
-    assert kept.shape == (2, 1, 3)
+        assert got.shape == expected.shape
+        close(got, expected)
+    result = call(name, X, axis=-1, where=mask, keepdims=True)
+    assert result.shape == (2, 1, 3)
 
 
 def test_a_wider_mask_repeats_scalars():
@@ -109,14 +109,14 @@ def test_dtypes_of_results():
         with pytest.raises(TypeError, match="does not accept dtype bool"):
             call(name, X, dtype=bool)
     for x in (jnp.array([[1.9, 0.1, 5.5]]), jnp.array([[NAN, 1, 5]])):
-        got = jnp.var(x, axis=-1, dtype=int)  # of whole numbers, a whole number
+        got = jnp.var(x, axis=-1, dtype=int)  # integers reduce to an integer
         assert (got.item(), got.dtype, got.weak_type) == (4, jnp.float32, True)
         got = jnp.nanvar(x, axis=-1, dtype=int)
         assert (got.item(), got.dtype, got.weak_type) == (4, jnp.int32, False)
     assert jnp.median(jnp.array([1, 0, 3]).astype("float8_e4m3fn")).dtype.itemsize == 1
 
 
-def test_integer_means_of_nothing_do_not_end_the_process():
+def test_integer_means_of_empty_arrays_do_not_crash():
     assert jnp.mean(jnp.zeros((2, 0)), axis=-1, dtype=int).tolist() == [-1, -1]
 
 
@@ -125,9 +125,9 @@ def test_integer_means_of_nothing_do_not_end_the_process():
 
 @pytest.mark.parametrize("name", ["sum", "max", "mean", "var", "all", "nansum"])
 def test_axes_in_any_form(name):
-    want = call(name, X)
+    expected = call(name, X)
     for axis in ((0, 1), [0, 1], range(2), np.array([0, 1]), (-1, 0), None):
-        close(call(name, X, axis=axis), want)
+        close(call(name, X, axis=axis), expected)
     close(call(name, X, axis=np.array(1)), call(name, X, axis=1))
     close(call(name, X, axis=()), getattr(np, name)(X, axis=()))
     for bad, error in [((0, 0), ValueError), ((0, -2), ValueError), (2, ValueError)]:
@@ -144,15 +144,15 @@ def test_named_axes():
         return mj.vmap(fun, axis_name="i")(X)
 
     for name in ("sum", "max", "mean", "var", "std", "nansum", "nanmean", "nanvar"):
-        want = call(name, X)
-        close(over(name, (0, "i")), np.array([want, want]))
+        expected = call(name, X)
+        close(over(name, (0, "i")), np.array([expected, expected]))
         close(over(name, "i"), np.stack([call(name, X, axis=0)] * 2))
     for name in ("prod", "all", "any", "nanmax"):
         with pytest.raises(NotImplementedError, match="Named reductions"):
             over(name, "i")
 
 
-# ------------------------------------------------------------------- slopes beside nans
+# ----------------------------------------------------------------- slopes around nans
 
 
 def slopes(name, x, **kwargs):
@@ -165,16 +165,16 @@ NAN_NAMES = "nansum nanprod nanmax nanmin nanmean nanvar nanstd nanmedian".split
 
 
 @pytest.mark.parametrize("name", NAN_NAMES)
-def test_slopes_are_those_of_what_is_there(name):
+def test_slopes_ignore_nans(name):
     x = jnp.array([[1.0, NAN, 3.0, NAN, 7.0]])
-    there = np.array([0, 2, 4])
+    valid = np.array([0, 2, 4])
     grad, hess = slopes(name, x)
-    want_grad, want_hess = slopes(name[3:], x[:, there])
+    want_grad, want_hess = slopes(name[3:], x[:, valid])
     expected = np.zeros((1, 5))
-    expected[:, there] = want_grad
+    expected[:, valid] = want_grad
     close(grad, expected)
     expected = np.zeros((5, 5))
-    expected[np.ix_(there, there)] = np.asarray(want_hess).reshape(3, 3)
+    expected[np.ix_(valid, valid)] = np.asarray(want_hess).reshape(3, 3)
     close(np.asarray(hess).reshape(5, 5), expected)
 
 
@@ -182,27 +182,27 @@ def test_slopes_are_those_of_what_is_there(name):
 def test_slopes_of_rows_of_nans_stay_in_their_row(name):
     x = jnp.array([[NAN, NAN, NAN], [1.0, 2.0, 4.0]])
     grad, hess = slopes(name, x)
-    want, _ = slopes(name, x[1:])
-    close(grad[1:], want)
+    expected, _ = slopes(name, x[1:])
+    close(grad[1:], expected)
     assert not np.asarray(hess)[1, :, 0].any() and not np.asarray(hess)[0, :, 1].any()
     if name != "nanstd":  # 0 / 0 in a root
         assert not grad[0].any()
 
 
 @pytest.mark.parametrize("name", ["var", "nanvar", "mean", "nanmean", "sum", "nansum"])
-def test_what_a_mask_leaves_out_has_no_slope(name):
+def test_masked_elements_have_zero_slope(name):
     for out in (np.inf, NAN):
         x, where = jnp.array([[1.0, out, 4.0]]), jnp.array([True, False, True])
         grad, hess = slopes(name, x, where=where)
-        want, _ = slopes(name, x[:, np.array([0, 2])])
-        close(grad, [[want[0, 0], 0, want[0, 1]]])
+        expected, _ = slopes(name, x[:, np.array([0, 2])])
+        close(grad, [[expected[0, 0], 0, expected[0, 1]]])
         assert np.isfinite(np.asarray(hess)).all()
     none, _ = slopes(name, jnp.array([[1.0, 2.0]]), where=jnp.array([False, False]))
     assert not none.any() or name == "mean"
 
 
 @pytest.mark.parametrize("name", ["median", "nanmedian", "quantile", "nanpercentile"])
-def test_order_statistics_of_nothing_nowhere(name):
+def test_order_statistics_with_empty_results(name):
     q = () if "median" in name else (np.array([0.5, 0.7]),)
     f = getattr(jnp, name)
     for shape, axis in (((2, 0, 0), 1), ((2, 0), 0), ((0, 3, 0), (0, 1))):
@@ -214,7 +214,7 @@ def test_order_statistics_of_nothing_nowhere(name):
         f(np.zeros((2, 0)), *q, axis=1)
 
 
-def test_the_mean_of_nothing_is_constant():
+def test_the_mean_of_an_empty_array_is_constant():
     x = jnp.zeros((2, 0))
     value, tangent = mj.jvp(lambda x: jnp.nanmean(x, axis=-1), (x,), (x,))
     assert np.isnan(value).all() and tangent.tolist() == [0, 0]

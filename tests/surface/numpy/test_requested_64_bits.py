@@ -1,4 +1,4 @@
-"""`jax_explicit_x64_dtypes='allow'`: 64 bits where they are asked for, 32 by default.
+"""`jax_explicit_x64_dtypes='allow'`: 64 bits on request, 32 by default.
 
 Types recorded from JAX 0.10.2; values by NumPy in float64.
 """
@@ -119,6 +119,6 @@ def test_values(name):
     np.testing.assert_allclose(ours(wide()), numpys(X), rtol=1e-14, atol=1e-16)
 
 
-def test_callbacks_are_asked_for_32_bits():
+def test_callbacks_return_32_bits():
     with pytest.raises(ValueError, match="cannot specify 64-bit types"):
         mj.pure_callback(lambda x: x, wide(), wide())

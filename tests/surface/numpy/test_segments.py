@@ -19,7 +19,7 @@ IDS = [[0, -1, 1, 1], [3, 0, -4, 0], [-1, -1, -1, -1], [2, 2, 2, 2]]
 
 
 def loop(name, x, ids, n, clip=False, start=None):
-    """The reduction a row at a time; ids out of range are dropped, or clipped."""
+    """Reduce one row at a time; ids out of range are dropped, or clipped."""
     op, neutral = OPS[name]
     out = np.full((n, *x.shape[1:]), neutral if start is None else start, x.dtype)
     for row, i in zip(x, ids, strict=True):
@@ -37,14 +37,14 @@ def test_ids_out_of_range_are_dropped_or_clipped(name):
         for x in (X, np.stack([X, 2 * X], 1)):
             at = jnp.array(ids)
             for n in (0, 2, 3):
-                want = loop(name, x, ids, n)
+                expected = loop(name, x, ids, n)
                 for more in ({}, {"mode": "drop"}, {"bucket_size": 3}):
                     got = segment(x, at, n, **more)
-                    np.testing.assert_array_equal(got, want, f"{ids} {n} {more}")
-            want = loop(name, x, ids, 2, clip=True)
+                    np.testing.assert_array_equal(got, expected, f"{ids} {n} {more}")
+            expected = loop(name, x, ids, 2, clip=True)
             for more in ({}, {"bucket_size": 2}):
                 got = mj.jit(lambda x, i, m=more: segment(x, i, 2, mode="clip", **m))
-                np.testing.assert_array_equal(got(x, at), want)
+                np.testing.assert_array_equal(got(x, at), expected)
     assert segment(X, jnp.array([0, -1, 1, 1])).shape == (2,)
     assert (
         segment(X[:0], jnp.zeros(0, int), 2, bucket_size=2).tolist()
@@ -82,16 +82,16 @@ def test_dtypes(dtype):
         info = ml_dtypes.iinfo(dtype)
         ends = {"segment_max": info.min, "segment_min": info.max}
     elif dtype.name.startswith("float8"):
-        ends = {"segment_max": -448, "segment_min": 448}  # it has no infinities
+        ends = {"segment_max": -448, "segment_min": 448}  # this dtype lacks infinities
     else:
         ends = {}
     for name in OPS:
-        want = loop(name, x, [0, -1, 1, 1], 3, start=ends.get(name))
+        expected = loop(name, x, [0, -1, 1, 1], 3, start=ends.get(name))
         for more in ({}, {"bucket_size": 3}):
             got = getattr(mj.ops, name)(x, jnp.array([0, -1, 1, 1]), 3, **more)
             assert got.dtype == dtype and not got.weak_type
             np.testing.assert_array_equal(
-                np.asarray(got).astype(np.complex64), want.astype(np.complex64)
+                np.asarray(got).astype(np.complex64), expected.astype(np.complex64)
             )
 
 
@@ -113,12 +113,12 @@ def test_derivatives(more):
         return (getattr(mj.ops, name)(x, ids, 2, **more) * weights).sum()
 
     clipped = more.get("mode") == "clip"
-    want = {
+    gradients = {
         "segment_sum": [10, 10 * clipped, 100, 100],
         "segment_max": [0, 10, 50, 50] if clipped else [10, 0, 50, 50],
         "segment_min": [10, 0, 50, 50],
     }
-    for name, expected in want.items():
+    for name, expected in gradients.items():
         grad = mj.grad(lambda x, name=name: value(name, x))
         assert grad(x).tolist() == expected
         t = jnp.array([1.0, 2.0, 3.0, 4.0])
@@ -135,7 +135,7 @@ def test_products_of_unique_segments_have_gradients():
     assert mj.grad(value)(jnp.array([3.0, 5.0, 2.0])).tolist() == [1, 0, 1]
 
 
-def test_what_is_refused():
+def test_errors():
     ids = jnp.array([0, 1, 0])
     for n, error, text in [
         (-1, ValueError, "num_segments must be non-negative"),

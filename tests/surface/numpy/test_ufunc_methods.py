@@ -107,7 +107,7 @@ def test_ufuncs_from_functions():
 
 @pytest.mark.parametrize("name", ("add", "multiply", "logical_or", "maximum"))
 @pytest.mark.parametrize("axis", (0, 1))
-def test_no_stretches_give_an_empty_axis(name, axis):
+def test_zero_segments_return_an_empty_axis(name, axis):
     x = np.arange(6).reshape(2, 3)
     fun, none = getattr(jnp, name), np.zeros(0, int)
     one = getattr(np, name).reduceat(x, [0], axis)

@@ -1,4 +1,4 @@
-"""Elementwise functions: values and dtypes as NumPy, derivatives, lanes, messages."""
+"""Elementwise functions: values and dtypes as in NumPy, derivatives, vmap, messages."""
 
 import re
 
@@ -152,7 +152,7 @@ def numbers(dtype, shape, low, high, seed=0):
 
 
 def wide(x):
-    """A value as NumPy computes with it most exactly."""
+    """Convert a value to NumPy's most precise dtype."""
     kind = x.dtype.kind
     if kind == "V" or kind == "f":
         return x.astype(np.float64)
@@ -216,7 +216,7 @@ def test_functions_that_keep_the_dtype(name, dtype):
 
 
 @pytest.mark.parametrize("name", TESTS)
-def test_questions(name):
+def test_predicates(name):
     special = np.array([0.0, -0.0, 1.5, -2, np.inf, -np.inf, np.nan], np.float32)
     for x in (special, np.arange(-2, 3), np.array([True, False]), special.astype("f2")):
         if name == "signbit" and x.dtype.kind != "f":
@@ -379,8 +379,8 @@ SPECIAL = np.array(
 
 @pytest.mark.parametrize("name", ["frexp", "modf"])
 def test_parts_of_special_floats(name):
-    plain = np.isfinite(SPECIAL) & ((SPECIAL == 0) | (np.abs(SPECIAL) > 1e-30))
-    x = SPECIAL[plain] if name == "modf" else SPECIAL
+    selected = np.isfinite(SPECIAL) & ((SPECIAL == 0) | (np.abs(SPECIAL) > 1e-30))
+    x = SPECIAL[selected] if name == "modf" else SPECIAL
     for got, expected in zip(getattr(jnp, name)(x), reference(name, x), strict=True):
         np.testing.assert_array_equal(got, expected)
 
@@ -415,7 +415,7 @@ def test_division_by_zero_and_signs():
     for name in ("floor_divide", "remainder", "fmod"):
         got = np.asarray(getattr(jnp, name)(x, y))
         expected = reference(name, x, y)
-        if name == "floor_divide":  # -1 // inf: -1 in Python and NumPy alike
+        if name == "floor_divide":  # -1 // inf: -1 in Python and NumPy
             np.testing.assert_array_equal(got[:8], expected[:8])
         else:
             np.testing.assert_array_equal(got, expected)
@@ -540,11 +540,18 @@ def test_unary_laws(name):
 )
 def test_binary_laws(name):
     rng = np.random.default_rng(2)
-    still = {"heaviside", "isclose", "nextafter", "less", "logical_and", "floor_divide"}
+    not_differentiable = {
+        "heaviside",
+        "isclose",
+        "nextafter",
+        "less",
+        "logical_and",
+        "floor_divide",
+    }
     fun = getattr(jnp, name)
     for a, b in (((2, 3), (2, 3)), ((3,), (2, 3)), ((2, 1), ()), ((), ())):
         x, y = rng.uniform(1.1, 1.9, a), rng.uniform(2.1, 2.9, b)
-        obeys(fun, x, y, derivatives=name not in still, exact=False)
+        obeys(fun, x, y, derivatives=name not in not_differentiable, exact=False)
 
 
 def test_laws_of_functions_with_arguments():
