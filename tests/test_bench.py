@@ -187,7 +187,8 @@ def figures_of_the_table(page):
 def wrong_figures(readme, results):
     """Sentences that README should have, and figures in it that no sentence accounts for."""
     figures = figures_of_the_table(results)
-    text = " ".join(readme[: readme.index("## Try it")].split())
+    first, _, rest = readme.partition("## Try it")
+    text = " ".join(first.split())
     wrong = []
     for sentence in QUOTED:
         expected = re.sub(r"\{([^}]*)\}", lambda match: figures[match[1]], sentence)
@@ -195,7 +196,8 @@ def wrong_figures(readme, results):
             wrong.append(expected)
         text = text.replace(expected, "")
     text = re.sub(r"\]\([^)]*\)|0\.10\.2|version 0\.1\.0|\d+-layer", "", text)  # no figures
-    return wrong + re.findall(r"\d[\d.,]*", text)
+    units = r"\d[\d.,]* (?:ms|µs|s|%|[KMG]i?B|times)\b"  # the rest has no measurements
+    return wrong + re.findall(r"\d[\d.,]*", text) + re.findall(units, rest)
 
 
 def test_figures_of_the_readme_are_those_of_the_table():
