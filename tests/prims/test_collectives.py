@@ -515,7 +515,7 @@ def test_unbound_names(fun):
         (lambda x: ppermute(x, "i", [(0, 4)]), ValueError, "indices below 4"),
         (lambda x: pshuffle(x, "i", [0, 2]), ValueError, "permutation"),
         (lambda x: psum(x, "i", axis_index_groups=[range(4), ()]), ValueError, "empty group"),
-        (lambda x: pbroadcast(x, "i", 4), ValueError, "no index below 4"),
+        (lambda x: pbroadcast(x, "i", 4), ValueError, "not an index below 4"),
         (lambda x: psum(x, 5), ValueError, "out of bounds"),
         (lambda x: pcast(x, "i", to="invarying"), ValueError, "unexpected `to`"),
     ],

@@ -1,10 +1,10 @@
 """Calls of matrix libraries from a lowering: LAPACK on CPUs, cuSOLVER on GPUs.
 
 The routines are custom calls (typed FFI, batched over leading axes).  Matrices are
-column-major: their last two axes count as one column after the other.  A routine that
-fails says so by an integer a matrix; its results become NaN.
+column-major.  A routine returns one integer per matrix, nonzero if it failed; the results
+of failed matrices become NaN.
 
-This room knows the form of calls, not what routines compute.  Next: matrix.py.
+This file emits calls; it does not depend on what the routines compute.  Next: matrix.py.
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ def routine(name: str, dtype: Any) -> str:
     prefix = _PREFIX.get(dtype)
     if prefix is None:
         raise NotImplementedError(
-            f"No routine of LAPACK works on dtype {dtype}.\nWhy: there are float32,"
-            " float64, complex64 and complex128 alone.\nTry: .astype(float32) before"
+            f"LAPACK has no routine for dtype {dtype}.\nWhy: It supports only float32,"
+            " float64, complex64 and complex128.\nTry: .astype(float32) before"
         )
     if prefix in "cz":
         name = _COMPLEX.get(name, name)
@@ -47,31 +47,34 @@ _COMPLEX = {"orgqr": "ungqr", "ormqr": "unmqr", "syevd": "heevd", "sytrd": "hetr
 
 def layout(rank: int, batch: int, row_major: bool = False) -> str:
     """Return the layout attribute of a value with `batch` leading axes."""
-    order = list(range(rank - 1, -1, -1))
+    axes = list(range(rank - 1, -1, -1))
     if rank - batch == 2 and not row_major:
-        order[:2] = rank - 2, rank - 1
-    return f"dense<{order}> : tensor<{rank}xindex>" if rank else "dense<> : tensor<0xindex>"
+        axes[:2] = rank - 2, rank - 1
+    return f"dense<{axes}> : tensor<{rank}xindex>" if rank else "dense<> : tensor<0xindex>"
 
 
 def along_batch(avals_in: Sequence[Any], avals_out: Sequence[Any], batch: int) -> str:
-    """Shardy's rule of a call that may be cut along its leading axes: each axis has a
-    letter, and the leading ones share theirs."""
+    """Return Shardy's rule of a call that may be sharded along its leading axes.
+
+    Each axis has a letter, and all values share the letters of the leading axes."""
     sizes: list[int] = list(avals_in[0].shape[:batch])
     axes = []
     for aval in (*avals_in, *avals_out):
-        # A value without the leading axes is the same for all matrices.
+        # All matrices share a value without the leading axes.
         shared = range(batch) if aval.shape[:batch] == tuple(sizes[:batch]) else ()
         own = range(len(sizes), len(sizes) + aval.ndim - len(shared))
         sizes += aval.shape[len(shared) :]
         axes.append([*shared, *own])
-    told = [f"[{', '.join(map(_letter, each))}]" for each in axes]
-    ins, outs = told[: len(avals_in)], told[len(avals_in) :]
-    each = ", ".join(f"{_letter(i)}={n}" for i, n in enumerate(sizes))
-    return f"#sdy.op_sharding_rule<({', '.join(ins)})->({', '.join(outs)}) {{{each}}}, custom>"
+    axis_texts = [f"[{', '.join(map(_letter, letters))}]" for letters in axes]
+    ins, outs = axis_texts[: len(avals_in)], axis_texts[len(avals_in) :]
+    letters = ", ".join(f"{_letter(i)}={n}" for i, n in enumerate(sizes))
+    return (
+        f"#sdy.op_sharding_rule<({', '.join(ins)})->({', '.join(outs)}) {{{letters}}}, custom>"
+    )
 
 
 def _letter(number: int) -> str:
-    """Return how Shardy calls an axis: i, j .. z, z_1, z_2 .."""
+    """Return Shardy's name of an axis: i, j .. z, z_1, z_2 .."""
     return "ijklmnopqrstuvwxyz"[number] if number < 18 else f"z_{number - 17}"
 
 
@@ -97,17 +100,19 @@ def call(
         compat.register_lapack()
     ins = ", ".join(layout(a.ndim, batch, row_major) for a in avals_in)
     outs = ", ".join(layout(a.ndim, batch, row_major) for a in avals_out)
-    shared = ", ".join(
+    alias_text = ", ".join(
         "#stablehlo.output_operand_alias<output_tuple_indices ="
         f" [{o if len(avals_out) > 1 else ''}], operand_index = {i},"
         " operand_tuple_indices = []>"
         for i, o in aliases
     )
-    cut = {}
-    known = all(isinstance(n, int) for a in (*avals_in, *avals_out) for n in a.shape)
-    if batch and known:  # over a mesh: for Shardy, and for what makes the parts
-        cut["sdy.sharding_rule"] = ctx.parse(along_batch(avals_in, avals_out, batch))
-        cut["mhlo.frontend_attributes"] = ctx.parse(f'{{num_batch_dims = "{batch}"}}')
+    sharding_attrs = {}
+    static_shapes = all(isinstance(n, int) for a in (*avals_in, *avals_out) for n in a.shape)
+    if batch and static_shapes:  # for Shardy, and for XLA's partitioner
+        sharding_attrs["sdy.sharding_rule"] = ctx.parse(along_batch(avals_in, avals_out, batch))
+        sharding_attrs["mhlo.frontend_attributes"] = ctx.parse(
+            f'{{num_batch_dims = "{batch}"}}'
+        )
     op = ctx.library_call(
         avals_out,
         list(operands),
@@ -115,8 +120,8 @@ def call(
         **typed_call(ctx, ctx.parse("{" + config + "}")),
         operand_layouts=ctx.parse(f"[{ins}]"),
         result_layouts=ctx.parse(f"[{outs}]"),
-        output_operand_aliases=ctx.parse(f"[{shared}]"),
-        **cut,
+        output_operand_aliases=ctx.parse(f"[{alias_text}]"),
+        **sharding_attrs,
     )
     return list(op.results)
 
@@ -129,7 +134,7 @@ def plain_call(
     config: str = "",
     version: int = 1,
 ) -> list[Any]:
-    """Emit a call of a routine that the compiler itself expands (on TPUs)."""
+    """Emit a call of a routine that the compiler expands (on TPUs)."""
     op = ctx.library_call(
         avals_out,
         list(operands),
@@ -149,7 +154,10 @@ def nan_where_failed(
     *,
     positive_is_fine: bool = False,
 ) -> list[Any]:
-    """Return the values, NaN for matrices whose `info` is not 0 (or negative)."""
+    """Return the values, with NaN for failed matrices.
+
+    A matrix failed if its `info` is not 0, or negative if `positive_is_fine`.
+    """
     axes = tuple(range(len(batch_shape)))
 
     def checked(status: Any, *xs: Any) -> list[Any]:
@@ -169,18 +177,18 @@ def nan_where_failed(
 
 
 def _nan(dtype: Any) -> Any:
-    """Return a number that is none, in both parts."""
+    """Return NaN, for complex dtypes in both parts."""
     nan = float("nan")
     if dtypes.narrow(dtype) is dtype or dtypes.wide_types():
         return dtype.type(complex(nan, nan) if dtypes.is_complex(dtype) else nan)
     if dtypes.is_complex(dtype):
         return complex_p.bind(*[_nan(dtypes.float64)] * 2)
-    short = dtypes.float32.type(nan)  # scalars have no 64 bits here
+    short = dtypes.float32.type(nan)  # without x64, 64-bit scalars would become 32-bit
     return convert_element_type_p.bind(short, new_dtype=dtype, weak_type=False, sharding=None)
 
 
 def char(letter: str) -> str:
-    """Return a character as LAPACK's attributes spell it."""
+    """Return a character in the form of LAPACK's attributes."""
     return f"{ord(letter)} : ui8"
 
 

@@ -4,7 +4,7 @@ The derivative of LU splits L^-1 P dA U^-1 into its triangles (F. de Hoog, R. An
 and M. Lukas, "Differentiation of matrix functionals using triangular factorization",
 Mathematics of Computation 80, 2011).
 
-matrix.py has what these are written with.  Next: qr.py.
+matrix.py contains the helpers.  Next: qr.py.
 """
 
 from __future__ import annotations
@@ -71,20 +71,20 @@ def _pivots_abstract(pivots: Any, *, permutation_size: int) -> Any:
 
 
 def _exchange(i: Any, pivots: Any, perm: Any) -> tuple[Any, Any]:
-    """Exchange entry i of each permutation with the one that its pivot names."""
+    """Exchange entry i of each permutation with the entry at its pivot."""
     shape = shape_of(perm)
     last = len(shape) - 1
-    place = broadcasted_iota(np.int32, shape, last)
+    positions = broadcasted_iota(np.int32, shape, last)
 
     def wide(x: Any) -> Any:
         return broadcast_in_dim(x, shape, tuple(range(last)))
 
     other = wide(dynamic_index_in_dim(pivots, i, last, keepdims=False))
-    mine = wide(dynamic_index_in_dim(perm, i, last, keepdims=False))
-    theirs = select(eq(place, other), perm, mul(perm, np.int32(0)))
-    theirs = wide(reduce_sum(theirs, (last,)))
-    here = eq(place, broadcast_in_dim(i, shape, ()))
-    return pivots, select(here, theirs, select(eq(place, other), mine, perm))
+    own_entry = wide(dynamic_index_in_dim(perm, i, last, keepdims=False))
+    other_entry = select(eq(positions, other), perm, mul(perm, np.int32(0)))
+    other_entry = wide(reduce_sum(other_entry, (last,)))
+    is_own = eq(positions, broadcast_in_dim(i, shape, ()))
+    return pivots, select(is_own, other_entry, select(eq(positions, other), own_entry, perm))
 
 
 def _pivots_lower(ctx: Any, pivots: Any, *, permutation_size: int) -> Any:
@@ -92,7 +92,7 @@ def _pivots_lower(ctx: Any, pivots: Any, *, permutation_size: int) -> Any:
 
 
 def permutation_of(ctx: Any, pivots: Any, aval: Any, out: Any) -> Any:
-    """Emit the permutations that sequences of exchanges make."""
+    """Emit the permutations that sequences of exchanges produce."""
     if 0 in out.shape:
         return ctx.constant(0, out)
     if ctx.platform == "cuda" and aval.shape[-1]:
@@ -111,7 +111,7 @@ lu_pivots_to_permutation_p.lower = _pivots_lower
 
 
 def lu_pivots_to_permutation(pivots: Any, permutation_size: int) -> Any:
-    r"""Return the permutation that row exchanges make:
+    r"""Return the permutation that row exchanges produce:
     :math:`p = \tau_{k-1} \cdots \tau_0 (0, 1, .., n-1)`, where :math:`\tau_i` exchanges
     elements i and pivots[i].
 
@@ -140,28 +140,32 @@ lu_p.sharding_rule = matrices
 def _lu_abstract(x: Any) -> list[Any]:
     check_matrix("lu", x)
     m, n = x.shape[-2:]
-    lead = x.shape[:-2]
-    return [x, shaped((*lead, min_dim(m, n)), dtypes.int32), shaped((*lead, m), dtypes.int32)]
+    batch_shape = x.shape[:-2]
+    return [
+        x,
+        shaped((*batch_shape, min_dim(m, n)), dtypes.int32),
+        shaped((*batch_shape, m), dtypes.int32),
+    ]
 
 
 def permute_rows(x: Any, perm: Any) -> Any:
-    """x[..., perm, :]."""
+    """Return x[..., perm, :]."""
     shape = shape_of(x)
     if 0 in shape:
         return x
-    lead = len(shape) - 2
+    batch_ndim = len(shape) - 2
     numbers = GatherDimensionNumbers(
-        offset_dims=(lead + 1,),
-        collapsed_slice_dims=(lead,),
-        start_index_map=(lead,),
-        operand_batching_dims=tuple(range(lead)),
-        start_indices_batching_dims=tuple(range(lead)),
+        offset_dims=(batch_ndim + 1,),
+        collapsed_slice_dims=(batch_ndim,),
+        start_index_map=(batch_ndim,),
+        operand_batching_dims=tuple(range(batch_ndim)),
+        start_indices_batching_dims=tuple(range(batch_ndim)),
     )
     return gather(
         x,
         expand_dims(perm, (-1,)),
         numbers,
-        (*[1] * lead, 1, shape[-1]),
+        (*[1] * batch_ndim, 1, shape[-1]),
         mode=GatherScatterMode.PROMISE_IN_BOUNDS,
         unique_indices=True,
     )
@@ -170,31 +174,33 @@ def permute_rows(x: Any, perm: Any) -> Any:
 def _lu_jvp(primals: Any, tangents: Any) -> Any:
     (a,), (da,) = primals, tangents
     lu, pivots, perm = lu_p.bind(a)
-    still = [Zero(core.aval_of(v).to_tangent()) for v in (pivots, perm)]
+    zeros = [Zero(core.aval_of(v).to_tangent()) for v in (pivots, perm)]
     if type(da) is Zero:
-        return [lu, pivots, perm], [Zero(core.aval_of(lu).to_tangent()), *still]
-    return [lu, pivots, perm], [_lu_tangent(lu, permute_rows(da, perm)), *still]
+        return [lu, pivots, perm], [Zero(core.aval_of(lu).to_tangent()), *zeros]
+    return [lu, pivots, perm], [_lu_tangent(lu, permute_rows(da, perm)), *zeros]
 
 
 def _lu_tangent(lu: Any, da: Any) -> Any:
-    """Of packed factors, by blocks: what is beyond the square one follows from it."""
+    """Return the tangent of packed factors, by blocks: first the leading square block."""
     m, n = shape_of(lu)[-2:]
     k = min_dim(m, n)
     square = slice_in_dim(slice_in_dim(lu, 0, k, axis=-2), 0, k, axis=-1)
     low = {"left_side": True, "lower": True, "unit_diagonal": True}
     high = {"left_side": False, "lower": False}
-    part = slice_in_dim(slice_in_dim(da, 0, k, axis=-2), 0, k, axis=-1)
-    part = triangular_solve(square, triangular_solve(square, part, **low), **high)
+    inner_change = slice_in_dim(slice_in_dim(da, 0, k, axis=-2), 0, k, axis=-1)
+    inner_change = triangular_solve(
+        square, triangular_solve(square, inner_change, **low), **high
+    )
     eye = identity(shape_of(square), core.aval_of(lu).dtype)
-    dl = matmul(add(strictly_lower(square), eye), strictly_lower(part))
-    du = matmul(upper_triangle(part), upper_triangle(square))
+    dl = matmul(add(strictly_lower(square), eye), strictly_lower(inner_change))
+    du = matmul(upper_triangle(inner_change), upper_triangle(square))
     out = add(dl, du)
     if m > k:  # rows of L, from their rows of dA = dL U + L dU
         rest = slice_in_dim(lu, k, m, axis=-2)
         change = sub(slice_in_dim(da, k, m, axis=-2), matmul(rest, du))
         rest_t = triangular_solve(square, change, **high)
         out = concatenate([out, rest_t], len(shape_of(out)) - 2)
-    if n > k:  # columns of U, likewise
+    if n > k:  # columns of U, from their columns of dA
         rest = slice_in_dim(lu, k, n, axis=-1)
         change = sub(slice_in_dim(da, k, n, axis=-1), matmul(dl, rest))
         rest_t = triangular_solve(square, change, **low)
@@ -215,7 +221,7 @@ def _lu_lower(ctx: Any, x: Any) -> list[Any]:
     lu, swaps, status = call(
         ctx, target, [x], [out], [out, pivots, info], batch=out.ndim - 2, aliases=[(0, 0)]
     )
-    # LAPACK counts from 1.  A zero pivot is no failure.
+    # LAPACK counts from 1.  A zero pivot is not a failure.
     swaps = ctx.op("subtract", pivots, swaps, ctx.constant(1, pivots))
     (lu,) = nan_where_failed(ctx, status, info.shape, [lu], [out], positive_is_fine=True)
     return [lu, swaps, permutation_of(ctx, swaps, pivots, perm)]
@@ -228,15 +234,15 @@ lu_p.lower = _lu_lower
 
 
 def lu(x: Any) -> list[Any]:
-    """LU factors with row exchanges: :math:`x_{p} = L U`, where p permutes the rows.
+    """Compute LU factors with row exchanges: :math:`x_{p} = L U`, where p permutes rows.
 
     Args:
       x: matrices [..., m, n] of a float or complex dtype.
 
     Returns:
       L (unit lower triangular, its diagonal not stored) and U (upper triangular) in one
-      array [..., m, n] of `x`'s dtype; the exchanges (pivots), int32 [..., min(m, n)];
-      the permutation p of rows that they make, int32 [..., m].
+        array [..., m, n] of `x`'s dtype; the exchanges (pivots), int32 [..., min(m, n)];
+        the permutation p of rows that they produce, int32 [..., m].
 
     Example:
       >>> import minijax.numpy as jnp
@@ -248,7 +254,7 @@ def lu(x: Any) -> list[Any]:
 
 
 def solve(a: Any, b: Any) -> Any:
-    """a^-1 b, through the LU factors of a."""
+    """Return a^-1 b, through the LU factors of a."""
     factors, _, perm = lu(a)
     y = triangular_solve(
         factors, permute_rows(b, perm), left_side=True, lower=True, unit_diagonal=True
@@ -319,14 +325,14 @@ def symmetric_product(
     beta: float = 0.0,
     symmetrize_output: bool = False,
 ) -> Any:
-    r"""Return a matrix times its transpose: :math:`\alpha\, a a^T + \beta\, c`, for symmetric c.
+    r"""Return :math:`\alpha\, a a^T + \beta\, c`, for symmetric c.
 
     Args:
       a_matrix: a, an array [..., m, n] of a float dtype.
       c_matrix: c, an array [..., m, m] of the same dtype.
       alpha, beta: the factors, Python numbers.
-      symmetrize_output: whether to copy the lower triangle into the upper one, which
-        else need not be right.
+        symmetrize_output: whether to copy the lower triangle into the upper one, which is
+          otherwise undefined.
 
     Returns:
       An array of `c_matrix`'s shape and dtype.

@@ -1,7 +1,7 @@
-"""What rules about matrices are written with: products, adjoints, triangles, masks.
+"""Helpers of matrix rules: products, adjoints, triangles, masks.
 
-All work on the last two axes, whatever leads.  Products here are made at the highest
-precision, as derivatives of factorizations need it.
+All work on the last two axes and any leading axes.  Products use the highest precision,
+which derivatives of factorizations need.
 
 Next: solve.py, lu.py, qr.py, spectral.py.
 """
@@ -65,14 +65,14 @@ def shape_of(x: Any) -> tuple[int, ...]:
 def check_matrix(
     name: str, aval, *, square: bool = False, position: int = 0, first: bool = False
 ) -> None:
-    """Raise TypeError or ShapeError unless the aval is one of (square) inexact matrices."""
+    """Raise TypeError or ShapeError unless the aval is a stack of (square) inexact matrices."""
     check_kind(name, aval, INEXACT, position, 1)
     if aval.ndim < 2:
         raise errors.shape_error(
             f"Input {position} to {name} must have rank at least 2, but got"
             f" shape={aval.shape}.",
             which=aval.str_short(True),
-            why="the last two axes are those of a matrix.",
+            why="The last two axes are the axes of a matrix.",
         )
     if square and aval.shape[-1] != aval.shape[-2]:
         raise errors.shape_error(
@@ -83,7 +83,7 @@ def check_matrix(
 
 
 def batch_matrices(prim: Primitive, vectors: bool = False) -> None:
-    """Set the batch rule: lanes lead, as any leading axis does.
+    """Set the batch rule: the lane axis becomes a leading axis.
 
     vectors: the first operand may be a vector.
     """
@@ -101,12 +101,12 @@ def batch_matrices(prim: Primitive, vectors: bool = False) -> None:
 
 
 def no_jvp(prim: Primitive) -> None:
-    """Declare that a factorization has no derivative here."""
+    """Declare that a factorization has no derivative."""
     prim.jvp = unsupported(f"Differentiation rule for {prim.name!r} not implemented")
 
 
 def only_on(prim: Primitive, lower: Callable[..., Any], *platforms: str) -> None:
-    """Set the lowering on some platforms; elsewhere it is missing."""
+    """Set the lowering on some platforms; raise on all others."""
     for platform in platforms:
         prim.lower_by_platform[platform] = lower
 
@@ -114,7 +114,7 @@ def only_on(prim: Primitive, lower: Callable[..., Any], *platforms: str) -> None
         raise errors.error(
             NotImplementedError,
             f"{prim.name} is not implemented on {ctx.platform}.",
-            why="no matrix library there has it.",
+            why="No matrix library of that platform has it.",
             tries=[f"run it on {' or '.join(platforms)}"],
         )
 
@@ -125,18 +125,18 @@ def only_on(prim: Primitive, lower: Callable[..., Any], *platforms: str) -> None
 
 
 def matmul(a: Any, b: Any) -> Any:
-    """a b."""
+    """Return a b."""
     n = len(shape_of(a))
-    lead = tuple(range(n - 2))
-    numbers = (((n - 1,), (n - 2,)), (lead, lead))
+    batch_axes = tuple(range(n - 2))
+    numbers = (((n - 1,), (n - 2,)), (batch_axes, batch_axes))
     return dot_general(a, b, numbers, Precision.HIGHEST)
 
 
 def inner(a: Any, b: Any) -> Any:
-    """a^H b, for which no transpose of a is made, nor kept for a backward pass."""
+    """Return a^H b, without a transpose of a as a value or as a residual."""
     n = len(shape_of(a))
-    lead = tuple(range(n - 2))
-    numbers = (((n - 2,), (n - 2,)), (lead, lead))
+    batch_axes = tuple(range(n - 2))
+    numbers = (((n - 2,), (n - 2,)), (batch_axes, batch_axes))
     return dot_general(conjugate(a), b, numbers, Precision.HIGHEST)
 
 
@@ -165,19 +165,19 @@ def real_part(x: Any) -> Any:
 
 
 def symmetrized(x: Any) -> Any:
-    """(x + adjoint x) / 2."""
+    """Return (x + adjoint x) / 2."""
     total = add(x, adjoint(x))
     return div(total, const(total, 2))
 
 
 def columns(x: Any, v: Any, product: Callable[[Any, Any], Any]) -> Any:
-    """Each column of x times (or divided by) an element of v."""
+    """Return each column of x times (or divided by) an element of v."""
     shape = shape_of(x)
     return product(x, broadcast_in_dim(v, shape, (*range(len(shape) - 2), len(shape) - 1)))
 
 
 def rows(x: Any, v: Any, product: Callable[[Any, Any], Any]) -> Any:
-    """Each row of x times (or divided by) an element of v."""
+    """Return each row of x times (or divided by) an element of v."""
     shape = shape_of(x)
     return product(x, broadcast_in_dim(v, shape, tuple(range(len(shape) - 1))))
 
@@ -188,47 +188,47 @@ def rows(x: Any, v: Any, product: Callable[[Any, Any], Any]) -> Any:
 def _mask(shape: Sequence[int], compare: Callable[[Any, Any], Any], k: int = 0) -> Any:
     """Return where compare(row + k, column) holds."""
     m, n = shape[-2:]
-    r = broadcasted_iota(np.int32, (m, n), 0)
-    r = add(r, np.int32(k))
-    mask = compare(r, broadcasted_iota(np.int32, (m, n), 1))
+    row = broadcasted_iota(np.int32, (m, n), 0)
+    row = add(row, np.int32(k))
+    mask = compare(row, broadcasted_iota(np.int32, (m, n), 1))
     if len(shape) == 2:
         return mask
     return broadcast_in_dim(mask, tuple(shape), (len(shape) - 2, len(shape) - 1))
 
 
 def lower_triangle(x: Any, k: int = 0) -> Any:
-    """x with zeros above the k-th diagonal."""
+    """Return x with zeros above the k-th diagonal."""
     return select(_mask(shape_of(x), ge, k), x, filled(x, 0))
 
 
 def upper_triangle(x: Any, k: int = 0) -> Any:
-    """x with zeros below the k-th diagonal."""
+    """Return x with zeros below the k-th diagonal."""
     return select(_mask(shape_of(x), le, k), x, filled(x, 0))
 
 
 def strictly_lower(x: Any) -> Any:
-    """x with zeros on and above the diagonal."""
+    """Return x with zeros on and above the diagonal."""
     return select(_mask(shape_of(x), gt), x, filled(x, 0))
 
 
 def strictly_upper(x: Any) -> Any:
-    """x with zeros on and below the diagonal."""
+    """Return x with zeros on and below the diagonal."""
     return select(_mask(shape_of(x), lt), x, filled(x, 0))
 
 
 def split_lower(x: Any) -> tuple[Any, Callable[[Any], Any]]:
-    """Return the part of x strictly below the diagonal; a function that zeroes it in others."""
+    """Return x strictly below the diagonal, and a function that zeroes this part of y."""
     below = _mask(shape_of(x), gt)
     return select(below, x, filled(x, 0)), lambda y: select(below, filled(y, 0), y)
 
 
 def diagonal_of(x: Any) -> Any:
-    """Return the diagonals of matrices that each device has whole, as factorizations need them."""
+    """Return the diagonals of replicated matrices, the only ones that factorizations have."""
     return sliced(x, shape_of(x), 0)
 
 
 def identity(shape: Sequence[int], dtype: Any) -> Any:
-    """Identity matrices of a shape."""
+    """Return identity matrices of a shape."""
     mask = _mask(shape, eq)
     one = broadcast_in_dim(scalar(1, dtype), tuple(shape), ())
     return select(mask, one, filled(one, 0))
@@ -241,8 +241,8 @@ def matrix_flops(leading: float, rest: float = 0.0) -> Any:
     """
 
     def flops(ins: Sequence[Any], outs: Any, params: Any) -> float:
-        *lead, m, n = ins[0].shape
+        *batch_shape, m, n = ins[0].shape
         m, n = max(m, n), min(m, n)
-        return math.prod(lead) * (leading * m * n**2 + rest * n**3)
+        return math.prod(batch_shape) * (leading * m * n**2 + rest * n**3)
 
     return flops

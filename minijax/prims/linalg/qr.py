@@ -1,13 +1,13 @@
 """Factorizations by reflections: QR, Hessenberg and tridiagonal form.
 
-A reflection I - tau v v^H is kept packed: v below the diagonal, tau aside.  The
+A reflection I - tau v v^H is stored packed: v below the diagonal, tau in a second array.  The
 derivative of QR splits Q^H dA R^-1 into a skew-Hermitian and an upper triangular part
 (S. Walter and L. Lehmann, "Algorithmic differentiation of linear algebra functions",
 2010); that of wide matrices goes through their leading square block (D. Roberts and
 L. Roberts, "QR and LQ decomposition matrix backpropagation algorithms",
 arXiv:2009.10071).
 
-matrix.py has what these are written with.  Next: spectral.py.
+matrix.py contains the helpers.  Next: spectral.py.
 """
 
 from __future__ import annotations
@@ -83,10 +83,10 @@ def _geqp3_abstract(x: Any, jpvt: Any, *, use_magma: bool | None) -> list[Any]:
 
 
 def _geqp3_lower(ctx: Any, x: Any, jpvt: Any, *, use_magma: bool | None) -> list[Any]:
-    out, order, tau = ctx.avals_out
+    out, pivots, tau = ctx.avals_out
     if 0 in out.shape:
-        columns = ctx.op("iota", order, iota_dimension=ctx.i64(order.ndim - 1))
-        columns = ctx.op("add", order, columns, ctx.constant(1, order))
+        columns = ctx.op("iota", pivots, iota_dimension=ctx.i64(pivots.ndim - 1))
+        columns = ctx.op("add", pivots, columns, ctx.constant(1, pivots))
         return [ctx.constant(0, out), columns, ctx.constant(0, tau)]
     if ctx.platform == "cuda":
         target, config = "cuhybrid_geqp3", f'magma = "{magma(use_magma)}"'
@@ -96,8 +96,8 @@ def _geqp3_lower(ctx: Any, x: Any, jpvt: Any, *, use_magma: bool | None) -> list
         ctx,
         target,
         [x, jpvt],
-        [out, order],
-        [out, order, tau],
+        [out, pivots],
+        [out, pivots, tau],
         config,
         batch=out.ndim - 2,
         aliases=[(0, 0), (1, 1)],
@@ -105,7 +105,7 @@ def _geqp3_lower(ctx: Any, x: Any, jpvt: Any, *, use_magma: bool | None) -> list
 
 
 def magma(use: bool | None) -> str:
-    """Return how the hybrid routines are told whether to use MAGMA."""
+    """Return the attribute by which the hybrid routines decide whether to use MAGMA."""
     return "auto" if use is None else "on" if use else "off"
 
 
@@ -171,7 +171,7 @@ householder_product_p.flops = matrix_flops(2.0, -2 / 3)
 
 
 def householder_product(a: Any, taus: Any) -> Any:
-    r"""Return the leading columns of a product of reflections :math:`H_i = I - \tau_i v_i v_i^H`.
+    r"""Return the leading columns of a product of :math:`H_i = I - \tau_i v_i v_i^H`.
 
     Args:
       a: [..., m, n], m >= n, of a float or complex dtype: column i holds, below its
@@ -233,28 +233,30 @@ def _ormqr_lower(ctx: Any, *args: Any, left: bool, transpose: bool) -> Any:
 
 
 def _ormqr_lower_plain(ctx, a, taus, c, *, left: bool, transpose: bool):
-    """One reflection after the other."""
+    """Lower to a loop over the reflections."""
     matrix, factors, out = (shaped(v.shape, v.dtype) for v in ctx.avals_in)
     k, m = factors.shape[-1], matrix.shape[-2]
     forward = left == transpose
-    rows = (*matrix.shape[:-2], m)
+    vector_shape = (*matrix.shape[:-2], m)
 
     def reflect(step: Any, a: Any, taus: Any, c: Any) -> tuple[Any, Any, Any]:
         i = step if forward else sub(np.int32(k - 1), step)
-        place = broadcasted_iota(np.int32, rows, len(rows) - 1)
-        v = dynamic_index_in_dim(a, i, len(rows), keepdims=False)
-        at = broadcast_in_dim(i, rows, ())
+        positions = broadcasted_iota(np.int32, vector_shape, len(vector_shape) - 1)
+        v = dynamic_index_in_dim(a, i, len(vector_shape), keepdims=False)
+        at = broadcast_in_dim(i, vector_shape, ())
         zero = mul(v, v.dtype.type(0))
-        v = select(eq(place, at), add(zero, v.dtype.type(1)), select(gt(place, at), v, zero))
-        tau = dynamic_index_in_dim(taus, i, len(rows) - 1, keepdims=True)
+        v = select(
+            eq(positions, at), add(zero, v.dtype.type(1)), select(gt(positions, at), v, zero)
+        )
+        tau = dynamic_index_in_dim(taus, i, len(vector_shape) - 1, keepdims=True)
         tau = expand_dims(conjugate(tau) if transpose else tau, (-1,))
         column = expand_dims(v, (-1,))
         if left:
             change = matmul(column, matmul(adjoint(column), c))
         else:
             change = matmul(matmul(c, column), adjoint(column))
-        spread = broadcast_in_dim(tau, shape_of(c), tuple(range(len(shape_of(c)))))
-        return a, taus, sub(c, mul(spread, change))
+        factor = broadcast_in_dim(tau, shape_of(c), tuple(range(len(shape_of(c)))))
+        return a, taus, sub(c, mul(factor, change))
 
     return emit_loop(ctx, k, reflect, [a, taus, c], [matrix, factors, out])[2]
 
@@ -268,13 +270,12 @@ ormqr_p.lower_by_platform.update(cpu=_ormqr_lower, cuda=_ormqr_lower)
 
 
 def ormqr(a: Any, taus: Any, c: Any, *, left: bool = True, transpose: bool = False) -> Any:
-    """Return the product of a matrix with all of the Q that packed reflections stand for:
-    :math:`Q c`, or :math:`c Q`.
+    """Return :math:`Q c` or :math:`c Q`, where Q is the product of packed reflections.
 
     Args:
       a, taus: reflections, as for `householder_product`: [..., m, k] and [..., k].
-      c: matrices [..., m, n] if left, else [..., n, m].
-      left: whether Q stands on the left.
+        c: matrices [..., m, n] if left, otherwise [..., n, m].
+        left: whether Q is the left factor.
       transpose: whether to multiply by Q^H instead.
 
     Returns:
@@ -302,20 +303,20 @@ def _qr_abstract(
     check_matrix("qr", x)
     m, n = x.shape[-2:]
     k = m if full_matrices else min_dim(m, n)
-    lead = x.shape[:-2]
-    out = [shaped((*lead, m, k), x.dtype), shaped((*lead, k, n), x.dtype)]
-    return [*out, shaped((*lead, n), dtypes.int32)] if pivoting else out
+    batch_shape = x.shape[:-2]
+    out = [shaped((*batch_shape, m, k), x.dtype), shaped((*batch_shape, k, n), x.dtype)]
+    return [*out, shaped((*batch_shape, n), dtypes.int32)] if pivoting else out
 
 
 def _qr_jvp(primals: Any, tangents: Any, *, pivoting: bool, **params: Any) -> Any:
     (a,), (da,) = primals, tangents
-    q, r, *order = qr_p.bind(a, pivoting=pivoting, **params)
-    still = [Zero(core.aval_of(v).to_tangent()) for v in order]
+    q, r, *permutation = qr_p.bind(a, pivoting=pivoting, **params)
+    zeros = [Zero(core.aval_of(v).to_tangent()) for v in permutation]
     if type(da) is Zero:
         moved = [Zero(core.aval_of(v).to_tangent()) for v in (q, r)]
-        return [q, r, *order], [*moved, *still]
+        return [q, r, *permutation], [*moved, *zeros]
     if pivoting:
-        da = _permute_columns(da, order[0])
+        da = _permute_columns(da, permutation[0])
     m, n = shape_of(a)[-2:]
     k = min_dim(m, n)
     dq, dr = _qr_tangents(q, slice_in_dim(r, 0, k, axis=-1), slice_in_dim(da, 0, k, axis=-1))
@@ -323,7 +324,7 @@ def _qr_jvp(primals: Any, tangents: Any, *, pivoting: bool, **params: Any) -> An
         a2 = matmul(q, slice_in_dim(r, k, n, axis=-1))
         dr2 = add(inner(dq, a2), inner(q, slice_in_dim(da, k, n, axis=-1)))
         dr = concatenate([dr, dr2], len(shape_of(dr)) - 1)
-    return [q, r, *order], [dq, dr, *still]
+    return [q, r, *permutation], [dq, dr, *zeros]
 
 
 def _permute_columns(x: Any, perm: Any) -> Any:
@@ -331,7 +332,9 @@ def _permute_columns(x: Any, perm: Any) -> Any:
 
 
 def _qr_tangents(q: Any, r: Any, da: Any) -> tuple[Any, Any]:
-    """Of A = Q R with at least as many rows as columns; Q thin or square.
+    """Return the tangents of A = Q R with at least as many rows as columns.
+
+    Q is thin or square.
 
     With C = Q^H dA R^-1 = Omega + dR R^-1: Omega is skew-Hermitian and has the strictly
     lower part of C.
@@ -347,7 +350,7 @@ def _qr_tangents(q: Any, r: Any, da: Any) -> tuple[Any, Any]:
         omega = add(omega, _imaginary_diagonal(c))
     dr = matmul(without_lower(sub(c, omega)), square)
     dq = matmul(thin, omega)
-    if m > n:  # outside of Q's range it is dA R^-1
+    if m > n:  # outside of Q's range, dQ is dA R^-1
         dq = add(dq, sub(right, matmul(thin, c)))
     if k > n:
         rest = _further_columns(thin, dq)
@@ -360,26 +363,25 @@ def _qr_tangents(q: Any, r: Any, da: Any) -> tuple[Any, Any]:
 def _further_columns(q1: Any, dq1: Any) -> Any:
     """Return the tangent of the columns that complete Q.
 
-    A product of reflections is I - V T V^H, V unit lower trapezoidal.  Its first
-    columns are Q1, so that M = E - Q1 = V (T V1^H) has all that V and T can tell; the
-    others are Q2 = E2 - M K with M1^H K = M2^H, 1 and 2 being the first rows and the
-    rest.
+    A product of reflections is I - V T V^H, V unit lower trapezoidal.  Its first columns
+    are Q1, so M = E - Q1 = V (T V1^H) determines V and T.  The other columns are
+    Q2 = E2 - M K with M1^H K = M2^H, where 1 and 2 denote the first rows and the rest.
     """
-    (m, n), lead = shape_of(q1)[-2:], len(shape_of(q1)) - 2
+    (m, n), batch_ndim = shape_of(q1)[-2:], len(shape_of(q1)) - 2
     eye = identity((m, n), core.aval_of(q1).dtype)
-    whole = sub(broadcast_in_dim(eye, shape_of(q1), (lead, lead + 1)), q1)
+    reflected = sub(broadcast_in_dim(eye, shape_of(q1), (batch_ndim, batch_ndim + 1)), q1)
     change = neg(dq1)
     (top, rest), (top_t, rest_t) = (
         (slice_in_dim(x, 0, n, axis=-2), slice_in_dim(x, n, m, axis=-2))
-        for x in (whole, change)
+        for x in (reflected, change)
     )
     k = solve(adjoint(top), adjoint(rest))
     k_t = solve(adjoint(top), sub(adjoint(rest_t), matmul(adjoint(top_t), k)))
-    return neg(add(matmul(change, k), matmul(whole, k_t)))
+    return neg(add(matmul(change, k), matmul(reflected, k_t)))
 
 
 def _imaginary_diagonal(c: Any) -> Any:
-    """i Im(diag c): R's diagonal stays real."""
+    """Return i Im(diag c), which keeps R's diagonal real."""
     shape = shape_of(c)
     eye = identity(shape[-2:], core.aval_of(c).dtype)
     eye = broadcast_in_dim(eye, shape, (len(shape) - 2, len(shape) - 1))
@@ -391,20 +393,20 @@ def _qr_lower(
     ctx: Any, x: Any, *, pivoting: bool, full_matrices: bool, use_magma: bool | None
 ) -> list[Any]:
     def factors(a: Any) -> list[Any]:
-        order: list[Any] = []
+        permutation: list[Any] = []
         if pivoting:
             zeros = np.zeros((*shape_of(a)[:-2], shape_of(a)[-1]), np.int32)
             packed, jpvt, taus = geqp3_p.bind(a, zeros, use_magma=use_magma)
-            order = [sub(jpvt, np.ones_like(zeros))]
+            permutation = [sub(jpvt, np.ones_like(zeros))]
         else:
             packed, taus = geqrf_p.bind(a)
-        return [*_unpack(packed, taus, full_matrices), *order]
+        return [*_unpack(packed, taus, full_matrices), *permutation]
 
     return ctx.fun(factors, x)
 
 
 def _unpack(packed: Any, taus: Any, full_matrices: bool) -> tuple[Any, Any]:
-    """Q and R of packed reflections."""
+    """Return Q and R of packed reflections."""
     m, n = shape_of(packed)[-2:]
     if m < n:
         q = slice_in_dim(packed, 0, m, axis=-1)
@@ -420,7 +422,7 @@ def _unpack(packed: Any, taus: Any, full_matrices: bool) -> tuple[Any, Any]:
 
 
 def _first_columns(q: Any) -> Any:
-    """No reflections at all: the identity."""
+    """Return the leading columns of the identity: Q if there are no reflections."""
     shape = shape_of(q)
     eye = identity(shape[-2:], core.aval_of(q).dtype)
     if len(shape) == 2:
@@ -438,14 +440,15 @@ qr_p.flops = matrix_flops(4.0, -4 / 3)
 def qr(
     x: Any, *, pivoting: bool = False, full_matrices: bool = True, use_magma: bool | None = None
 ) -> Any:
-    """QR factors: :math:`x = Q R`, or :math:`x P = Q R` with pivoting, where P permutes
-    columns.
+    """Compute QR factors: :math:`x = Q R`, or with pivoting :math:`x P = Q R`.
+
+    P permutes columns.
 
     Args:
       x: matrices [..., m, n] of a float or complex dtype.
-      pivoting: whether to exchange columns so that the diagonal of R does not grow.
-      full_matrices: whether Q is square [..., m, m]; else it has min(m, n) columns.
-      use_magma: on GPUs, whether pivoting uses MAGMA (None: if it is there).
+        pivoting: whether to exchange columns so that the diagonal of R does not grow.
+        full_matrices: whether Q is square [..., m, m]; otherwise it has min(m, n) columns.
+        use_magma: on GPUs, whether pivoting uses MAGMA (None: if it is installed).
 
     Returns:
       (Q, R) of `x`'s dtype, Q with orthonormal columns, R upper triangular; with
@@ -507,7 +510,7 @@ only_on(hessenberg_p, _hessenberg_lower, "cpu")
 
 
 def hessenberg(a: Any) -> tuple[Any, Any]:
-    """Reduction to Hessenberg form by reflections: :math:`a = Q H Q^H`.
+    """Reduce to Hessenberg form by reflections: :math:`a = Q H Q^H`.
 
     Args:
       a: square matrices [..., n, n].
@@ -532,7 +535,7 @@ tridiagonal_p.sharding_rule = matrices
 @weak_if_operands
 def _tridiagonal_abstract(x: Any, *, lower: bool) -> list[Any]:
     check_matrix("tridiagonal", x, square=True)
-    n, lead = x.shape[-1], x.shape[:-2]
+    n, batch_shape = x.shape[-1], x.shape[:-2]
     if n == 0:
         raise ValueError(
             f"The input to tridiagonal must be a square matrix. Got shape {x.shape}."
@@ -540,9 +543,9 @@ def _tridiagonal_abstract(x: Any, *, lower: bool) -> list[Any]:
     real = dtypes.real_of(x.dtype)
     return [
         x,
-        shaped((*lead, n), real),
-        shaped((*lead, n - 1), real),
-        shaped((*lead, n - 1), x.dtype),
+        shaped((*batch_shape, n), real),
+        shaped((*batch_shape, n - 1), real),
+        shaped((*batch_shape, n - 1), x.dtype),
     ]
 
 
@@ -570,7 +573,7 @@ only_on(tridiagonal_p, _tridiagonal_lower, "cpu", "cuda")
 
 
 def tridiagonal(a: Any, *, lower: bool = True) -> tuple[Any, Any, Any, Any]:
-    """Reduction of Hermitian matrices to real tridiagonal form: :math:`a = Q T Q^H`.
+    """Reduce Hermitian matrices to real tridiagonal form: :math:`a = Q T Q^H`.
 
     Args:
       a: Hermitian matrices [..., n, n].
@@ -585,8 +588,8 @@ def tridiagonal(a: Any, *, lower: bool = True) -> tuple[Any, Any, Any, Any]:
       >>> tridiagonal(jnp.diag(jnp.arange(3.0)))[1]
       Array([0., 1., 2.], dtype=float32)
     """
-    packed, diagonal, beside, taus = tridiagonal_p.bind(a, lower=bool(lower))
-    return packed, diagonal, beside, taus
+    packed, diagonal, off_diagonal, taus = tridiagonal_p.bind(a, lower=bool(lower))
+    return packed, diagonal, off_diagonal, taus
 
 
 for _prim in (

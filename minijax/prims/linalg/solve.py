@@ -1,10 +1,10 @@
 """Systems of equations: triangular and tridiagonal ones, and Cholesky's factor.
 
-Derivatives: of a solution X of A X = B it is A^-1 (dB - dA X); of Cholesky's factor it
-is L phi(L^-1 dA L^-H), phi taking the lower triangle and half of the diagonal
+The derivative of a solution X of A X = B is A^-1 (dB - dA X).  The derivative of Cholesky's
+factor is L phi(L^-1 dA L^-H), where phi takes the lower triangle and half of the diagonal
 (I. Murray, "Differentiation of the Cholesky decomposition", arXiv:1602.07527).
 
-matrix.py has what these are written with.  Next: lu.py.
+matrix.py contains the helpers.  Next: lu.py.
 """
 
 from __future__ import annotations
@@ -88,7 +88,7 @@ def _tri_abstract(
         raise errors.value_error(
             f"Incompatible shapes for arguments to triangular_solve: {a.shape} and {b.shape}.",
             which=f"{a.str_short(True)}, {b.str_short(True)}, left_side={left_side}",
-            why="leading axes must be equal, and the matrices must fit.",
+            why="Leading axes must be equal, and `a` must have the size of `b`'s solved axis.",
         )
     return shaped(b.shape, dtype)
 
@@ -134,8 +134,8 @@ def _tri_batch(axis, args, dims, *, left_side: bool, **params):
     if i is not None or axis.lane_sharding is not None:
         a, b = (move_lane(x, axis, d, 0) for x, d in ((a, i), (b, j)))
         return triangular_solve_p.bind(a, b, left_side=left_side, **params), 0
-    # All lanes share the matrix, and none is elsewhere: their right-hand sides become
-    # columns (rows) of one.
+    # All lanes share the matrix, and the lane axis is not sharded: the right-hand sides of
+    # all lanes become columns (rows) of one.
     shape = [n for k, n in enumerate(shape_of(b)) if k != j]
     many = len(shape) - 1 if left_side else len(shape) - 2
     b = move_axis(b, j, many)
@@ -215,18 +215,18 @@ def triangular_solve(
     Args:
       a: triangular matrices [..., n, n] of a float or complex dtype; the other triangle
         is not read.
-      b: right-hand sides [..., n, m] if left_side, else [..., m, n]; or one vector
-        [..., n]; of the same dtype.
-      left_side: whether op(a) stands on the left.
-      lower: which triangle of a is meant.
-      transpose_a, conjugate_a: what op does.
-      unit_diagonal: whether the diagonal is taken as ones, and not read.
+        b: right-hand sides [..., n, m] if left_side, otherwise [..., m, n]; or one vector
+          [..., n]; of the same dtype.
+        left_side: whether op(a) is the left factor.
+        lower: whether a is lower triangular, instead of upper.
+        transpose_a, conjugate_a: whether op transposes, and conjugates.
+        unit_diagonal: whether the diagonal is assumed to be ones, and is not read.
 
     Returns:
       x, an array of `b`'s shape and dtype.
 
     Raises:
-      ValueError: shapes do not fit.
+      ValueError: shapes are incompatible.
 
     Example:
       >>> import minijax.numpy as jnp
@@ -270,19 +270,19 @@ def _cholesky_jvp(primals: Any, tangents: Any) -> Any:
     factor = lower_triangle(cholesky_p.bind(x))
     if type(dx) is Zero:
         return factor, Zero(core.aval_of(factor).to_tangent())
-    part = triangular_solve(
+    inner_change = triangular_solve(
         factor, dx, left_side=False, transpose_a=True, conjugate_a=True, lower=True
     )
-    part = triangular_solve(factor, part, left_side=True, lower=True)
-    shape = shape_of(part)
-    ones = identity(shape[-2:], core.aval_of(part).dtype)
-    halved = add(scalar(1, core.aval_of(part).dtype), ones)
-    lower = lower_triangle(part)
-    return factor, matmul(factor, div(lower, _spread(halved, shape)))
+    inner_change = triangular_solve(factor, inner_change, left_side=True, lower=True)
+    shape = shape_of(inner_change)
+    ones = identity(shape[-2:], core.aval_of(inner_change).dtype)
+    halved = add(scalar(1, core.aval_of(inner_change).dtype), ones)
+    lower = lower_triangle(inner_change)
+    return factor, matmul(factor, div(lower, _broadcast_matrix(halved, shape)))
 
 
-def _spread(x: Any, shape: Any) -> Any:
-    """One matrix for all leading axes."""
+def _broadcast_matrix(x: Any, shape: Any) -> Any:
+    """Return one matrix with axes of size 1 for all leading axes."""
     return x if len(shape) == 2 else expand_dims(x, tuple(range(len(shape) - 2)))
 
 
@@ -311,17 +311,16 @@ cholesky_p.flops = matrix_flops(1 / 3)
 
 
 def cholesky(x: Any, *, symmetrize_input: bool = True) -> Any:
-    """Cholesky's factors: the lower triangular L with positive diagonal for which
-    :math:`L L^H = x`.
+    """Compute Cholesky's factor: lower triangular L, :math:`L L^H = x`, diagonal positive.
 
     Args:
       x: positive definite Hermitian matrices [..., n, n].
-      symmetrize_input: whether to take (x + x^H) / 2; else only the lower triangle of x
-        is read, and derivatives take x to be Hermitian.
+        symmetrize_input: whether to use (x + x^H) / 2.  Otherwise only the lower triangle
+          of x is read, and derivatives assume that x is Hermitian.
 
     Returns:
-      An array of `x`'s shape and dtype; the lower triangles of matrices that are not
-      positive definite are NaN.
+        An array of `x`'s shape and dtype.  The lower triangle of a matrix that is not positive
+        definite is NaN.
 
     Example:
       >>> import minijax.numpy as jnp
@@ -335,7 +334,7 @@ def cholesky(x: Any, *, symmetrize_input: bool = True) -> Any:
 
 
 def symmetric(x: Any, name: str) -> Any:
-    """Return the Hermitian part of square matrices, of integers too."""
+    """Return the Hermitian part of square matrices; integers become floats."""
     aval = core.aval_of(x)
     if not dtypes.is_inexact(aval.dtype):
         wide = dtypes.is_bool(aval.dtype)
@@ -368,16 +367,16 @@ def _update_abstract(r: Any, w: Any) -> Any:
 
 
 def _update_row(k: Any, r: Any, w: Any) -> tuple[Any, Any]:
-    """Rotate row k of the factor and what is left of the vector, so that w[k] is 0
+    """Rotate row k of the factor and the rest of the vector, so that w[k] becomes 0
     (G. Golub and C. Van Loan, "Matrix Computations", 6.5.4)."""
     row = dynamic_index_in_dim(r, k, 0, keepdims=False)
     a = dynamic_index_in_dim(row, k, 0, keepdims=False)
     b = dynamic_index_in_dim(w, k, 0, keepdims=False)
     length = sqrt(add(square(a), square(b)))
     c, s = div(a, length), div(b, length)
-    turned_row = add(mul(c, row), mul(s, w))
+    rotated_row = add(mul(c, row), mul(s, w))
     w = sub(mul(c, w), mul(s, row))
-    return dynamic_update_index_in_dim(r, turned_row, k, 0), w
+    return dynamic_update_index_in_dim(r, rotated_row, k, 0), w
 
 
 def _update_lower(ctx: Any, r: Any, w: Any) -> Any:
@@ -411,8 +410,7 @@ cholesky_update_p.lower_by_platform["cuda"] = _update_lower_cuda
 
 
 def cholesky_update(r_matrix: Any, w_vector: Any) -> Any:
-    """Cholesky's factor after a rank-1 update: the upper triangular S for which
-    :math:`S^T S = R^T R + w w^T`.
+    """Update Cholesky's factor by rank 1: upper triangular S, :math:`S^T S = R^T R + w w^T`.
 
     Args:
       r_matrix: R, an upper triangular matrix [n, n] of a float dtype.
@@ -449,23 +447,23 @@ def _tridiagonal_abstract(dl, d, du, b, *, perturb_singular: bool):
         raise errors.type_error(
             f"{name} requires that all diagonal arguments have the same shape.",
             which=", ".join(x.str_short(True) for x in (dl, d, du)),
-            why="dl[0] and the last element of du are there, but not read.",
+            why="dl[0] and the last element of du exist, but are not read.",
         )
     if d.shape != b.shape[:-1]:
         raise TypeError(
-            f"{name} requires that the leading axes of b are those of the diagonals,"
+            f"{name} requires that the leading axes of b equal those of the diagonals,"
             f" got {b.shape} and {d.shape}."
         )
     return shaped(b.shape, dtype)
 
 
 def _times(band: Any, x: Any) -> Any:
-    """Return a diagonal times the rows of x."""
+    """Multiply each row of x by an element of a diagonal."""
     return mul(expand_dims(band, (-1,)), x)
 
 
 def _shifted(x: Any, axis: int, by: int) -> Any:
-    """x moved by one place along an axis; what comes in from outside is zero."""
+    """Shift x by one position along an axis, and fill with zero."""
     shape = shape_of(x)
     n = shape[axis]
     hole_shape = (*shape[:axis], 1, *shape[axis + 1 :])
@@ -525,7 +523,7 @@ def _tridiagonal_lower_cuda(ctx: Any, *operands: Any, perturb_singular: bool) ->
     (out,) = ctx.avals_out
     if perturb_singular or 0 in out.shape:
         return _tridiagonal_lower(ctx, *operands, perturb_singular=perturb_singular)
-    if out.shape[-2] < 3:  # cuSPARSE takes no smaller systems
+    if out.shape[-2] < 3:  # cuSPARSE does not support smaller systems
         return _tridiagonal_lower_plain(ctx, *operands, perturb_singular=False)
     return call(
         ctx,
@@ -539,10 +537,10 @@ def _tridiagonal_lower_cuda(ctx: Any, *operands: Any, perturb_singular: bool) ->
 
 
 def _tridiagonal_lower_plain(ctx: Any, *operands: Any, perturb_singular: bool) -> Any:
-    """Elimination without pivots (L. Thomas, 1949), row after row."""
+    """Lower to elimination without pivots, row by row (L. Thomas, 1949)."""
     if perturb_singular:
         raise NotImplementedError(
-            f"tridiagonal_solve(perturb_singular=True) is not there on {ctx.platform}."
+            f"tridiagonal_solve(perturb_singular=True) is not implemented on {ctx.platform}."
         )
     (out,) = ctx.avals_out
     n = out.shape[-2]
@@ -554,26 +552,26 @@ def _tridiagonal_lower_plain(ctx: Any, *operands: Any, perturb_singular: bool) -
     def put(x: Any, row: Any, k: Any, axis: int) -> Any:
         return dynamic_update_index_in_dim(x, row, k, axis)
 
-    band, rows = out.ndim - 2, out.ndim - 2
+    band_axis, row_axis = out.ndim - 2, out.ndim - 2
 
     def eliminate(i: Any, dl: Any, d: Any, du: Any, b: Any) -> tuple[Any, ...]:
         k = add(i, np.int32(1))
-        factor = div(at(dl, k, band), at(d, i, band))
-        d = put(d, sub(at(d, k, band), mul(factor, at(du, i, band))), k, band)
-        change = mul(expand_dims(factor, (-1,)), at(b, i, rows))
-        return dl, d, du, put(b, sub(at(b, k, rows), change), k, rows)
+        factor = div(at(dl, k, band_axis), at(d, i, band_axis))
+        d = put(d, sub(at(d, k, band_axis), mul(factor, at(du, i, band_axis))), k, band_axis)
+        change = mul(expand_dims(factor, (-1,)), at(b, i, row_axis))
+        return dl, d, du, put(b, sub(at(b, k, row_axis), change), k, row_axis)
 
     def substitute(i: Any, dl: Any, d: Any, du: Any, b: Any) -> tuple[Any, ...]:
         k = sub(np.int32(n - 2), i)
-        after = at(b, add(k, np.int32(1)), rows)
-        right = sub(at(b, k, rows), mul(expand_dims(at(du, k, band), (-1,)), after))
-        x = div(right, expand_dims(at(d, k, band), (-1,)))
-        return dl, d, du, put(b, x, k, rows)
+        after = at(b, add(k, np.int32(1)), row_axis)
+        right = sub(at(b, k, row_axis), mul(expand_dims(at(du, k, band_axis), (-1,)), after))
+        x = div(right, expand_dims(at(d, k, band_axis), (-1,)))
+        return dl, d, du, put(b, x, k, row_axis)
 
     def last(dl: Any, d: Any, du: Any, b: Any) -> list[Any]:
         k = np.int32(n - 1)
-        x = div(at(b, k, rows), expand_dims(at(d, k, band), (-1,)))
-        return [dl, d, du, put(b, x, k, rows)]
+        x = div(at(b, k, row_axis), expand_dims(at(d, k, band_axis), (-1,)))
+        return [dl, d, du, put(b, x, k, row_axis)]
 
     state = emit_loop(ctx, n - 1, eliminate, list(operands), down)
     state = ctx.fun(last, *state, avals=down)

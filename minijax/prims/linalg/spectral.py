@@ -1,17 +1,18 @@
 """Eigenvalues and eigenvectors: eigh, eig, and Schur's form.
 
-Derivatives (M. Giles, "An extended collection of matrix derivative results for forward
-and reverse mode algorithmic differentiation", 2008): with P = V^-1 dA V, eigenvalues
-move by diag P, and eigenvectors by V (F o P), F_ij = 1 / (w_j - w_i) off the diagonal.
-Eigenvectors of `eig` have norm 1 and a real largest component, as LAPACK makes them;
-that decides how each moves along itself.
+Derivatives (M. Giles, "An extended collection of matrix derivative results for forward and
+reverse mode algorithmic differentiation", 2008): with P = V^-1 dA V, the tangent of the
+eigenvalues is diag P, and that of the eigenvectors is V (F o P), F_ij = 1 / (w_j - w_i) off
+the diagonal.  LAPACK normalizes eigenvectors of `eig` to norm 1 and a real largest
+component, which determines the component of each tangent along its eigenvector.
 
-Where eigenvalues are equal, their eigenvectors are any basis.  A second derivative of a
-smooth function (the sum of f(w), a norm) is right in the basis in which the perturbation
-is diagonal, since then nothing turns.  The jvp of `eigh_frame` returns that basis: it is
-the `eigh` of derivatives, and its second derivatives are those of `eigh`.
+Eigenvectors of equal eigenvalues are an arbitrary basis of their space.  Second derivatives
+of smooth functions (the sum of f(w), a norm) are correct in the basis in which the
+perturbation is diagonal, because then the eigenvectors do not rotate.  The jvp of
+`eigh_frame` returns that basis: derivatives of `eigh` contain `eigh_frame` instead of
+`eigh`.
 
-matrix.py has what these are written with.  Next: svd.py.
+matrix.py contains the helpers.  Next: svd.py.
 """
 
 from __future__ import annotations
@@ -62,29 +63,29 @@ __all__ = (
 
 
 def gaps(left: Any, right: Any, dtype: Any) -> Any:
-    """1 / (right_j - left_i) off the diagonal, 0 on it."""
+    """Return 1 / (right_j - left_i) off the diagonal, and 0 on it."""
     n = shape_of(left)[-1]
     shape = (*shape_of(left), n)
-    lead = tuple(range(len(shape) - 2))
-    across = broadcast_in_dim(right, shape, (*lead, len(shape) - 1))
-    down = broadcast_in_dim(left, shape, (*lead, len(shape) - 2))
+    batch_axes = tuple(range(len(shape) - 2))
+    across = broadcast_in_dim(right, shape, (*batch_axes, len(shape) - 1))
+    down = broadcast_in_dim(left, shape, (*batch_axes, len(shape) - 2))
     difference = cast(sub(across, down), dtype)
     eye = identity(shape[-2:], dtype)
-    if lead:
+    if batch_axes:
         eye = broadcast_in_dim(eye, shape, (len(shape) - 2, len(shape) - 1))
     return sub(div(scalar(1, dtype), add(difference, eye)), eye)
 
 
 def _pairs(w: Any) -> tuple[Any, Any]:
-    """w_j and w_i at place (i, j)."""
+    """Return arrays with w_j and with w_i at position (i, j)."""
     shape = (*shape_of(w), shape_of(w)[-1])
-    lead = tuple(range(len(shape) - 2))
-    across = broadcast_in_dim(w, shape, (*lead, len(shape) - 1))
-    return across, broadcast_in_dim(w, shape, (*lead, len(shape) - 2))
+    batch_axes = tuple(range(len(shape) - 2))
+    across = broadcast_in_dim(w, shape, (*batch_axes, len(shape) - 1))
+    return across, broadcast_in_dim(w, shape, (*batch_axes, len(shape) - 2))
 
 
 def _rounding(w: Any) -> Any:
-    """What rounding can make of the gap between equal values, for each pair."""
+    """Return a bound of the gap that rounding can cause between equal values, per pair."""
     size = abs(_pairs(w)[0])
     axes = (len(shape_of(size)) - 1,)
     top = broadcast_in_dim(reduce_max(size, axes), shape_of(size), tuple(range(axes[0])))
@@ -93,16 +94,16 @@ def _rounding(w: Any) -> Any:
 
 
 def _equal_pairs(w: Any) -> Any:
-    """Return which pairs of different places hold values that are equal but for rounding."""
+    """Return which pairs of different positions have equal values, except for rounding."""
     across, down = _pairs(w)
     close = le(abs(sub(across, down)), _rounding(w))
     apart = eq(identity(shape_of(close), core.aval_of(w).dtype), filled(across, 0))
     return bitwise_and(close, apart)
 
 
-# x_ij / (w_j - w_i) off the diagonal, and 0 on it.  Where values are equal except for
-# rounding, it is 0 if x_ij is also only rounding, since then nothing turns; NaN if a
-# larger x_ij couples exactly equal values.
+# x_ij / (w_j - w_i) off the diagonal, and 0 on it.  If two values are equal except for
+# rounding, the result is 0 if x_ij is only rounding, because then the eigenvectors do not
+# rotate.  It is NaN if a larger x_ij couples exactly equal values.
 over_gaps_p = Primitive("over_gaps")
 over_gaps_p.abstract = lambda x, w: x
 
@@ -112,18 +113,18 @@ def _over_gaps(x: Any, w: Any) -> Any:
     across, down = _pairs(w)
     equal = _equal_pairs(w)
     size = abs(x)
-    rows = len(shape) - 2
-    top = reduce_max(size, (rows, rows + 1))
-    top = broadcast_in_dim(top, shape, tuple(range(rows)))
+    batch_ndim = len(shape) - 2
+    top = reduce_max(size, (batch_ndim, batch_ndim + 1))
+    top = broadcast_in_dim(top, shape, tuple(range(batch_ndim)))
     eps = float(ml_dtypes.finfo(dtypes.real_of(dtype)).eps)
-    none = le(size, mul(top, const(top, 8 * shape[-1] * eps)))
-    one = eq(identity(shape, dtype), filled(x, 1))
+    negligible = le(size, mul(top, const(top, 8 * shape[-1] * eps)))
+    on_diagonal = eq(identity(shape, dtype), filled(x, 1))
     gap = sub(across, down)
     same = eq(gap, filled(gap, 0))
     ratio = div(x, cast(select(same, filled(gap, 1), gap), dtype))
     coupled = select(same, filled(x, np.nan), ratio)
-    still = bitwise_or(one, bitwise_and(equal, none))
-    return select(still, filled(x, 0), coupled)
+    is_zero = bitwise_or(on_diagonal, bitwise_and(equal, negligible))
+    return select(is_zero, filled(x, 0), coupled)
 
 
 def _over_gaps_jvp(primals: Any, tangents: Any) -> Any:
@@ -145,20 +146,20 @@ batch_matrices(over_gaps_p)
 over_gaps_p.lower = lambda ctx, x, w: ctx.fun(_over_gaps, x, w)[0]
 
 
-# The basis within equal values in which a perturbation is diagonal: unitary matrices,
-# the identity where all values differ, from which it does not return.
-turned_basis_p = Primitive("turned_basis")
-turned_basis_p.abstract = lambda w, part: part
+# Unitary matrices that diagonalize a perturbation within each space of equal values.  They
+# are the identity if all values differ.
+aligned_basis_p = Primitive("turned_basis")
+aligned_basis_p.abstract = lambda w, part: part
 
 
-def _turned_basis(w: Any, part: Any) -> Any:
+def _aligned_basis(w: Any, rotated: Any) -> Any:
     across, down = _pairs(w)
     equal = _equal_pairs(w)
-    shape, dtype = shape_of(part), core.aval_of(part).dtype
+    shape, dtype = shape_of(rotated), core.aval_of(rotated).dtype
     eye = identity(shape, dtype)
-    one = eq(eye, filled(eye, 1))
-    block = symmetrized(select(bitwise_or(equal, one), part, filled(part, 0)))
-    # Blocks stay in order: each is moved beyond what is below it.
+    on_diagonal = eq(eye, filled(eye, 1))
+    block = symmetrized(select(bitwise_or(equal, on_diagonal), rotated, filled(rotated, 0)))
+    # Shift each block above all lower values, so that eigh keeps the order of the blocks.
     below = gt(sub(down, across), _rounding(w))
     count = reduce_sum(select(below, filled(across, 1), filled(across, 0)), (len(shape) - 1,))
     size = reduce_max(reduce_sum(abs(block), (len(shape) - 1,)), (len(shape) - 2,))
@@ -170,27 +171,27 @@ def _turned_basis(w: Any, part: Any) -> Any:
     )[0]
 
 
-def _turned_basis_lower(ctx: Any, w: Any, part: Any) -> Any:
+def _aligned_basis_lower(ctx: Any, w: Any, rotated: Any) -> Any:
     (out,) = ctx.avals_out
     axes = tuple(range(out.ndim))
-    (some,) = ctx.fun(lambda w, _: reduce_or(_equal_pairs(w), axes), w, part)
+    (some,) = ctx.fun(lambda w, _: reduce_or(_equal_pairs(w), axes), w, rotated)
     index = ctx.op("convert", shaped((), dtypes.int32), some)
     op = ctx.region_op("stablehlo.case", [ctx.type(out)], [index], regions=2)
     with ctx.block(op.regions[0]):
         (eye,) = ctx.fun(lambda: identity(out.shape, out.dtype), avals=[])
         ctx.return_(eye)
     with ctx.block(op.regions[1]):
-        ctx.return_(*ctx.fun(_turned_basis, w, part))
+        ctx.return_(*ctx.fun(_aligned_basis, w, rotated))
     return op.results[0]
 
 
-zero_jvp(turned_basis_p)
-batch_matrices(turned_basis_p, vectors=True)
-turned_basis_p.lower = _turned_basis_lower
+zero_jvp(aligned_basis_p)
+batch_matrices(aligned_basis_p, vectors=True)
+aligned_basis_p.lower = _aligned_basis_lower
 
 
 def undefined(w: Any, like: Any) -> Any:
-    """Zeros in the form of `like`; NaN where values are equal."""
+    """Return zeros in the shape of `like`, or NaN for matrices with equal values."""
     equal = _equal_pairs(w)
     rank = len(shape_of(equal))
     some = reduce_or(equal, (rank - 2, rank - 1))
@@ -199,7 +200,7 @@ def undefined(w: Any, like: Any) -> Any:
 
 
 def check_subset(subset: Any, n: int) -> tuple[int, int] | None:
-    """`subset_by_index`; None for all."""
+    """Return `subset_by_index` as a pair of ints, or None if it contains all indices."""
     if subset is None:
         return None
     start, end = (int(i) for i in subset)
@@ -237,21 +238,21 @@ def _eigh_abstract(
     x: Any, *, lower: bool, sort_eigenvalues: bool, subset_by_index: Any, algorithm: Any
 ) -> list[Any]:
     check_matrix("eigh", x, square=True)
-    n, lead = x.shape[-1], x.shape[:-2]
+    n, batch_shape = x.shape[-1], x.shape[:-2]
     count = n if subset_by_index is None else subset_by_index[1] - subset_by_index[0]
-    vectors = shaped((*lead, n, count), x.dtype)
-    return [vectors, shaped((*lead, count), dtypes.real_of(x.dtype))]
+    vectors = shaped((*batch_shape, n, count), x.dtype)
+    return [vectors, shaped((*batch_shape, count), dtypes.real_of(x.dtype))]
 
 
 def _eigh_jvp(primals, tangents, *, subset_by_index, **params):
     (a,), (da,) = primals, tangents
     if subset_by_index is not None:
-        # The other eigenvectors have their part in how these move.
+        # The tangents of these eigenvectors depend on all other eigenvectors.
         start, end = subset_by_index
         outs, out_ts = _eigh_jvp(primals, tangents, subset_by_index=None, **params)
         return (
             [slice_in_dim(x, start, end, axis=-1) for x in outs],
-            [_part_of_tangent(t, start, end) for t in out_ts],
+            [_slice_tangent(t, start, end) for t in out_ts],
         )
     v, w = eigh_frame_p.bind(a, last=False, **params)
     if type(da) is Zero:
@@ -259,11 +260,11 @@ def _eigh_jvp(primals, tangents, *, subset_by_index, **params):
     return [v, w], _eigh_tangents(v, w, inner(v, matmul(da, v)))
 
 
-def _eigh_tangents(v: Any, w: Any, part: Any) -> list[Any]:
-    return [matmul(v, over_gaps_p.bind(part, w)), real_part(diagonal_of(part))]
+def _eigh_tangents(v: Any, w: Any, rotated: Any) -> list[Any]:
+    return [matmul(v, over_gaps_p.bind(rotated, w)), real_part(diagonal_of(rotated))]
 
 
-def _part_of_tangent(t: Any, start: int, end: int) -> Any:
+def _slice_tangent(t: Any, start: int, end: int) -> Any:
     if type(t) is not Zero:
         return slice_in_dim(t, start, end, axis=-1)
     shape = (*t.aval.shape[:-1], end - start)
@@ -274,21 +275,21 @@ def _eigh_lower(
     ctx, x, *, lower: bool, sort_eigenvalues: bool, subset_by_index, algorithm
 ) -> list[Any]:
     v, w = ctx.avals_out
-    n, lead = v.shape[-2], v.shape[:-2]
+    n, batch_shape = v.shape[-2], v.shape[:-2]
     if 0 in ctx.avals_in[0].shape:
         return [ctx.constant(0, v), ctx.constant(0, w)]
-    whole = [shaped((*lead, n, n), v.dtype), shaped((*lead, n), w.dtype)]
-    values = _emit_eigh(ctx, x, whole, lower, sort_eigenvalues, algorithm)
+    avals = [shaped((*batch_shape, n, n), v.dtype), shaped((*batch_shape, n), w.dtype)]
+    values = _emit_eigh(ctx, x, avals, lower, sort_eigenvalues, algorithm)
     if subset_by_index is None:
         return values
     start, end = subset_by_index
     return ctx.fun(
-        lambda *xs: [slice_in_dim(y, start, end, axis=-1) for y in xs], *values, avals=whole
+        lambda *xs: [slice_in_dim(y, start, end, axis=-1) for y in xs], *values, avals=avals
     )
 
 
 def _emit_eigh(
-    ctx: Any, x: Any, whole: list[Any], lower: bool, sort: bool, algorithm: Any
+    ctx: Any, x: Any, avals: list[Any], lower: bool, sort: bool, algorithm: Any
 ) -> list[Any]:
     choice = EighImplementation
     platform = ctx.platform
@@ -297,30 +298,30 @@ def _emit_eigh(
             raise NotImplementedError(
                 f"{algorithm.name} is not implemented on TPU.\nTry: the default"
             )
-        return plain_call(ctx, "Eigh", [x], whole, f"{lower:d},{sort:d},100,1e-6")
+        return plain_call(ctx, "Eigh", [x], avals, f"{lower:d},{sort:d},100,1e-6")
     if algorithm is choice.QDWH:
         raise NotImplementedError("QDWH implementation is only supported on TPU")
     if platform == "cpu":
         if algorithm is choice.JACOBI:
             raise NotImplementedError("Jacobi implementation is not supported on CPU")
-        target = routine("syevd", whole[0].dtype)
+        target = routine("syevd", avals[0].dtype)
         config = f"mode = {char('V')}, uplo = {char('L' if lower else 'U')}"
     else:
         target = "cusolver_syevd_ffi"
         number = {None: 0, choice.QR: 1, choice.JACOBI: 2}[algorithm]
         config = f"lower = {flag(lower)}, algorithm = {number} : ui8"
-    info = shaped(whole[0].shape[:-2], dtypes.int32)
+    info = shaped(avals[0].shape[:-2], dtypes.int32)
     *values, status = call(
         ctx,
         target,
         [x],
-        whole[:1],
-        [*whole, info],
+        avals[:1],
+        [*avals, info],
         config,
-        batch=whole[0].ndim - 2,
+        batch=avals[0].ndim - 2,
         aliases=[(0, 0)],
     )
-    return nan_where_failed(ctx, status, info.shape, values, whole)
+    return nan_where_failed(ctx, status, info.shape, values, avals)
 
 
 eigh_p.abstract = _eigh_abstract
@@ -330,8 +331,8 @@ eigh_p.lower = _eigh_lower
 eigh_p.flops = matrix_flops(9.0)
 
 
-# What `eigh` is to its derivatives; `last` says that this one's are derivatives of the
-# third order, which are not defined where values are equal.
+# `eigh` inside its derivatives.  If `last`, the jvp of this equation is a derivative of third
+# order, which is undefined where values are equal.
 eigh_frame_p = Primitive("eigh_frame", multiple_results=True)
 eigh_frame_p.sharding_rule = matrices
 eigh_frame_p.abstract = lambda x, *, last, **params: _eigh_abstract(
@@ -346,19 +347,21 @@ def _frame_jvp(
     v, w = eigh_frame_p.bind(a, last=True, **params)
     if type(da) is Zero:
         return [v, w], [Zero(core.aval_of(x).to_tangent()) for x in (v, w)]
-    part = inner(v, matmul(da, v))
+    rotated = inner(v, matmul(da, v))
     if last:
-        dv, dw = _eigh_tangents(v, w, part)
+        dv, dw = _eigh_tangents(v, w, rotated)
         return [v, w], [add(dv, undefined(w, dv)), dw]
     if turn:
-        basis = turned_basis_p.bind(w, part)
+        basis = aligned_basis_p.bind(w, rotated)
         v = matmul(v, basis)
-        part = matmul(adjoint(basis), matmul(part, basis))
-    return [v, w], _eigh_tangents(v, w, part)
+        rotated = matmul(adjoint(basis), matmul(rotated, basis))
+    return [v, w], _eigh_tangents(v, w, rotated)
 
 
 def _frame_linearize(trace: Any, primals: Any, tangents: Any, **params: Any) -> Any:
-    """Of a tangent that is not known there is no basis: what turns is NaN."""
+    """Linearize without the aligned basis, which depends on the unknown tangent.
+
+    Where equal eigenvectors would rotate, the tangent is NaN."""
     with core.current(trace):
         return _frame_jvp(primals, tangents, turn=False, **params)
 
@@ -383,16 +386,17 @@ def eigh(
     subset_by_index: tuple[int, int] | None = None,
     implementation: EighImplementation | None = None,
 ) -> tuple[Any, Any]:
-    r"""Eigenvectors and eigenvalues of Hermitian matrices:
+    r"""Compute eigenvectors and eigenvalues of Hermitian matrices.
+
     :math:`x = V \mathrm{diag}(w) V^H`.
 
     Args:
       x: Hermitian matrices [..., n, n].
-      lower: which triangle is read, if the input is not symmetrized.
-      symmetrize_input: whether to take (x + x^H) / 2; if not, derivatives take x to be
-        Hermitian all the same.
-      sort_eigenvalues: whether they must ascend (on CPUs and GPUs they always do).
-      subset_by_index: (start, end): only these of them, in ascending order.
+        lower: which triangle is read, if the input is not symmetrized.
+        symmetrize_input: whether to use (x + x^H) / 2.  Derivatives assume that x is
+          Hermitian in both cases.
+        sort_eigenvalues: whether they must ascend (on CPUs and GPUs they always do).
+        subset_by_index: (start, end): return only these eigenvalues, in ascending order.
       implementation: the algorithm (None: the platform's best).
 
     Returns:
@@ -472,7 +476,7 @@ def _eig_jvp(
             " component in each eigenvector.",
             tries=[
                 "enable_eigvec_derivs=True, if they hold",
-                "eigenvalues alone: compute_left_eigenvectors=False,"
+                "only eigenvalues: compute_left_eigenvectors=False,"
                 " compute_right_eigenvectors=False",
             ],
         )
@@ -486,30 +490,30 @@ def _eig_jvp(
     )
     w, vr = outs[0], outs[-1]
     da = cast(da, core.aval_of(vr).dtype)
-    part = solve(vr, matmul(da, vr))
-    out_ts = [diagonal_of(part)]
+    rotated = solve(vr, matmul(da, vr))
+    out_ts = [diagonal_of(rotated)]
     if left:
         u = outs[1]
-        turned_part = solve(u, matmul(adjoint(da), u))
-        out_ts.append(_vector_tangent(u, conjugate(w), turned_part))
+        left_rotated = solve(u, matmul(adjoint(da), u))
+        out_ts.append(_vector_tangent(u, conjugate(w), left_rotated))
     if right:
-        out_ts.append(_vector_tangent(vr, w, part))
+        out_ts.append(_vector_tangent(vr, w, rotated))
     else:
         outs = outs[:-1]
     return outs, out_ts
 
 
-def _vector_tangent(v: Any, w: Any, part: Any) -> Any:
-    """Return how normalised eigenvectors move: V (F o P), and along themselves."""
-    dv = matmul(v, mul(gaps(w, w, core.aval_of(v).dtype), part))
+def _vector_tangent(v: Any, w: Any, rotated: Any) -> Any:
+    """Return the tangents of normalised eigenvectors: V (F o P), and parts along V."""
+    dv = matmul(v, mul(gaps(w, w, core.aval_of(v).dtype), rotated))
     shape = shape_of(v)
     row = len(shape) - 2
     # The norm stays 1: no real part along v.
     along = reduce_sum(real(mul(conjugate(v), dv)), (row,))
     # The largest component stays real.
     largest = argmax(abs(v), row, np.int32)
-    places = broadcast_in_dim(largest, shape, (*range(row), row + 1))
-    mask = eq(broadcasted_iota(np.int32, shape, row), places)
+    largest_rows = broadcast_in_dim(largest, shape, (*range(row), row + 1))
+    mask = eq(broadcasted_iota(np.int32, shape, row), largest_rows)
     zero = mul(v, scalar(0, core.aval_of(v).dtype))
     top, top_t = (reduce_sum(select(mask, x, zero), (row,)) for x in (v, dv))
     turn = div(imag(top_t), real(top))
@@ -517,8 +521,10 @@ def _vector_tangent(v: Any, w: Any, part: Any) -> Any:
 
 
 def _conjugate_pairs(w: Any, v: Any) -> Any:
-    """Complex eigenvectors of what real routines return: for a pair of eigenvalues the
-    real part, then the imaginary part, of the first one's vector."""
+    """Return the complex eigenvectors from the result of a real routine.
+
+    For a pair of conjugate eigenvalues, the routine returns the real part, then the imaginary
+    part, of the first one's vector."""
     shape = shape_of(v)
     column = len(shape) - 1
     im = imag(w)
@@ -539,13 +545,13 @@ def _conjugate_pairs(w: Any, v: Any) -> Any:
 
 
 def _moved(v: Any, by: int, n: int) -> Any:
-    """Columns moved around by one."""
+    """Roll columns by one."""
     axis = len(shape_of(v)) - 1
     if by < 0:
-        parts = [slice_in_dim(v, 1, n, axis=axis), slice_in_dim(v, 0, 1, axis=axis)]
+        pieces = [slice_in_dim(v, 1, n, axis=axis), slice_in_dim(v, 0, 1, axis=axis)]
     else:
-        parts = [slice_in_dim(v, n - 1, n, axis=axis), slice_in_dim(v, 0, n - 1, axis=axis)]
-    return concatenate(parts, axis)
+        pieces = [slice_in_dim(v, n - 1, n, axis=axis), slice_in_dim(v, 0, n - 1, axis=axis)]
+    return concatenate(pieces, axis)
 
 
 def _eig_lower(
@@ -566,7 +572,7 @@ def _eig_lower(
     vectors = shaped(aval.shape, w.dtype)
     info = shaped(aval.shape[:-2], dtypes.int32)
     real_in = not dtypes.is_complex(aval.dtype)
-    parts = [shaped(w.shape, aval.dtype)] * 2 if real_in else [w]
+    value_avals = [shaped(w.shape, aval.dtype)] * 2 if real_in else [w]
     if ctx.platform == "cpu":
         if implementation not in (None, EigImplementation.LAPACK):
             raise ValueError("Only the lapack implementation is supported on CPU.")
@@ -581,14 +587,20 @@ def _eig_lower(
         target = "cuhybrid_eig_real" if real_in else "cuhybrid_eig_comp"
         use = {None: "auto", EigImplementation.MAGMA: "on"}.get(implementation, "off")
         config = f'left = {flag(left)}, right = {flag(right)}, magma = "{use}"'
-    *found, vl, vr, status = call(
-        ctx, target, [x], [aval], [*parts, vectors, vectors, info], config, batch=aval.ndim - 2
+    *value_parts, vl, vr, status = call(
+        ctx,
+        target,
+        [x],
+        [aval],
+        [*value_avals, vectors, vectors, info],
+        config,
+        batch=aval.ndim - 2,
     )
-    values = found[0]
+    values = value_parts[0]
     if real_in:
-        values = ctx.op("complex", w, *found)
-    kept = [values, *([vl] if left else []), *([vr] if right else [])]
-    return nan_where_failed(ctx, status, info.shape, kept, outs)
+        values = ctx.op("complex", w, *value_parts)
+    results = [values, *([vl] if left else []), *([vr] if right else [])]
+    return nan_where_failed(ctx, status, info.shape, results, outs)
 
 
 def _uses_cusolver(implementation: Any, left: bool) -> bool:
@@ -607,12 +619,12 @@ def _emit_cusolver(ctx, x, aval, w, vectors, info, right: bool) -> list[Any]:
         f"left = false, right = {flag(right)}",
         batch=aval.ndim - 2,
     )
-    kept, avals = [values], [w]
+    results, avals = [values], [w]
     if right:
         if not dtypes.is_complex(aval.dtype):
             (vr,) = ctx.fun(_conjugate_pairs, values, vr, avals=[w, aval])
-        kept, avals = [values, vr], [w, vectors]
-    return nan_where_failed(ctx, status, info.shape, kept, avals)
+        results, avals = [values, vr], [w, vectors]
+    return nan_where_failed(ctx, status, info.shape, results, avals)
 
 
 eig_p.abstract = _eig_abstract
@@ -630,8 +642,9 @@ def eig(
     implementation: EigImplementation | None = None,
     use_magma: bool | None = None,
 ) -> list[Any]:
-    """Eigenvalues and eigenvectors of square matrices: :math:`x v = w v`, and
-    :math:`u^H x = w u^H` on the left.
+    """Compute eigenvalues and eigenvectors of square matrices.
+
+    :math:`x v = w v`, and :math:`u^H x = w u^H` for left eigenvectors.
 
     Args:
       x: square matrices [..., n, n].
@@ -639,11 +652,11 @@ def eig(
       enable_eigvec_derivs: whether eigenvectors may be differentiated, for matrices
         whose eigenvalues differ.
       implementation: the library (None: the platform's best).
-      use_magma: deprecated; True stands for `implementation=EigImplementation.MAGMA`.
+      use_magma: deprecated; True means `implementation=EigImplementation.MAGMA`.
 
     Returns:
-      A list of eigenvalues w [..., n], then, as asked for, left eigenvectors u and
-      right ones v, columns of norm 1 in arrays [..., n, n]; all complex.
+        A list of eigenvalues w [..., n], then, if requested, left eigenvectors u and right
+        ones v, columns of norm 1 in arrays [..., n, n]; all complex.
 
     Example:
       >>> import minijax.numpy as jnp
@@ -705,8 +718,8 @@ def _schur_lower(ctx, x, *, compute_schur_vectors: bool, **_) -> list[Any]:
         batch=aval.ndim - 2,
         aliases=[(0, 0)],
     )
-    kept = results[: len(ctx.avals_out)]
-    return nan_where_failed(ctx, results[-1], info.shape, kept, list(ctx.avals_out))
+    outputs = results[: len(ctx.avals_out)]
+    return nan_where_failed(ctx, results[-1], info.shape, outputs, list(ctx.avals_out))
 
 
 schur_p.abstract = _schur_abstract
@@ -722,8 +735,9 @@ def schur(
     sort_eig_vals: bool = False,
     select_callable: Any = None,
 ) -> Any:
-    """Schur's form: :math:`x = Q T Q^H`, T upper triangular (of real matrices: quasi), Q
-    unitary.
+    """Compute Schur's form: :math:`x = Q T Q^H` with Q unitary.
+
+    T is upper triangular; for real matrices it is quasi triangular.
 
     Args:
       x: square matrices [..., n, n].
@@ -731,11 +745,11 @@ def schur(
       sort_eig_vals, select_callable: sorting is not implemented; must be False.
 
     Returns:
-      [T, Q], or [T], of `x`'s shape and dtype.  On the diagonal of a quasi triangular T
-      are blocks 2 by 2, one a pair of complex eigenvalues.
+        [T, Q], or [T], of `x`'s shape and dtype.  The diagonal of a quasi triangular T has a
+        2 by 2 block for each pair of complex eigenvalues.
 
     Raises:
-      NotImplementedError: sorting is asked for.
+      NotImplementedError: sorting is requested.
 
     Example:
       >>> import minijax.numpy as jnp

@@ -1,14 +1,14 @@
-"""Singular values: svd, and the polar decomposition qdwh that it rests on on TPUs.
+"""Singular values: svd, and the polar decomposition qdwh, which svd uses on TPUs.
 
-Derivatives: with P = U^H dA V singular values move by the real diagonal of P; U and V
-by their own skew-Hermitian matrices, and in directions outside of their range by dA
+Derivatives: with P = U^H dA V, the tangent of the singular values is the real diagonal of
+P.  U and V are multiplied by skew-Hermitian matrices, and outside of their range dA is added
 (J. Townsend, "Differentiating the singular value decomposition", 2016; Z.-Q. Wan and
 S.-X. Zhang, "Automatic differentiation for complex valued SVD", arXiv:1909.02659).
 
-The polar factor is found by dynamically weighted Halley iterations (Y. Nakatsukasa, Z.
+The polar factor is computed by dynamically weighted Halley iterations (Y. Nakatsukasa, Z.
 Bai and F. Gygi, "Optimizing Halley's iteration for computing the matrix polar
-decomposition", SIAM J. Matrix Anal. Appl. 31, 2010): their weights depend on a bound
-of the smallest singular value alone, so that the iterations are known beforehand.
+decomposition", SIAM J. Matrix Anal. Appl. 31, 2010).  Their weights depend only on a bound of
+the smallest singular value, so the number of iterations is known while tracing.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ from .lapack import call, char, flag, nan_where_failed, routine
 from .matrix import *
 from .qr import qr
 from .solve import cholesky_p, triangular_solve
-from .spectral import check_subset, eigh_p, over_gaps_p, turned_basis_p, undefined
+from .spectral import check_subset, eigh_p, over_gaps_p, aligned_basis_p, undefined
 
 __all__ = ("SvdAlgorithm", "svd_p", "svd", "qdwh")
 
@@ -75,16 +75,20 @@ def _svd_abstract(
 ) -> list[Any]:
     check_matrix("svd", x)
     m, n = x.shape[-2:]
-    lead, k = x.shape[:-2], min_dim(m, n)
+    batch_shape, k = x.shape[:-2], min_dim(m, n)
     if subset_by_index is not None:
         if full_matrices and compute_uv:
             raise ValueError("full_matrices and subset_by_index cannot both be set")
         k = subset_by_index[1] - subset_by_index[0]
-    values = shaped((*lead, k), dtypes.real_of(x.dtype))
+    values = shaped((*batch_shape, k), dtypes.real_of(x.dtype))
     if not compute_uv:
         return [values]
-    rows, cols = (m, n) if full_matrices else (k, k)
-    return [values, shaped((*lead, m, rows), x.dtype), shaped((*lead, cols, n), x.dtype)]
+    u_columns, vt_rows = (m, n) if full_matrices else (k, k)
+    return [
+        values,
+        shaped((*batch_shape, m, u_columns), x.dtype),
+        shaped((*batch_shape, vt_rows, n), x.dtype),
+    ]
 
 
 def _svd_jvp(
@@ -114,7 +118,7 @@ def _svd_jvp(
 
 
 def _subset(values: list[Any], start: int, end: int) -> list[Any]:
-    """Some of the singular values, and their vectors."""
+    """Return a range of the singular values, and their vectors."""
     axes = (-1, -1, -2)
     return [
         slice_in_dim(x, start, end, axis=axis) for x, axis in zip(values, axes, strict=False)
@@ -122,44 +126,44 @@ def _subset(values: list[Any], start: int, end: int) -> list[Any]:
 
 
 def _svd_tangents(
-    s: Any, u: Any, vt: Any, da: Any, compute_uv: bool, part: Any = None
+    s: Any, u: Any, vt: Any, da: Any, compute_uv: bool, rotated: Any = None
 ) -> list[Any]:
     m, n, k = shape_of(u)[-2], shape_of(vt)[-1], shape_of(s)[-1]
     v = adjoint(vt)
-    if part is None:
-        part = inner(u, matmul(da, v))
-    ds = real_part(diagonal_of(part))
+    if rotated is None:
+        rotated = inner(u, matmul(da, v))
+    ds = real_part(diagonal_of(rotated))
     if not compute_uv:
         return [ds]
-    dtype = core.aval_of(part).dtype
-    # The Hermitian part turns both bases alike, the rest one against the other.
-    both = over_gaps_p.bind(symmetrized(part), s)
-    half = mul(scalar(0.5, dtype), sub(part, adjoint(part)))
-    apart = mul(half, _inverse_sums(s, dtype))
-    du, dv = matmul(u, add(both, apart)), matmul(v, sub(both, apart))
+    dtype = core.aval_of(rotated).dtype
+    # The Hermitian part rotates both bases together, the rest one relative to the other.
+    common = over_gaps_p.bind(symmetrized(rotated), s)
+    half = mul(scalar(0.5, dtype), sub(rotated, adjoint(rotated)))
+    relative = mul(half, _inverse_sums(s, dtype))
+    du, dv = matmul(u, add(common, relative)), matmul(v, sub(common, relative))
     safe = _safe_inverse(cast(s, dtype))
     if m > k:
-        beyond = columns(matmul(da, v), safe, mul)
-        du = add(du, sub(beyond, matmul(u, inner(u, beyond))))
+        outside = columns(matmul(da, v), safe, mul)
+        du = add(du, sub(outside, matmul(u, inner(u, outside))))
     if n > k:
-        beyond = columns(matmul(adjoint(da), u), safe, mul)
-        dv = add(dv, sub(beyond, matmul(v, inner(v, beyond))))
+        outside = columns(matmul(adjoint(da), u), safe, mul)
+        dv = add(dv, sub(outside, matmul(v, inner(v, outside))))
     return [ds, du, adjoint(dv)]
 
 
 def _inverse_sums(s: Any, dtype: Any) -> Any:
-    """1 / (s_i + s_j); 0 where both are 0."""
+    """Return 1 / (s_i + s_j), or 0 where both are 0."""
     shape = (*shape_of(s), shape_of(s)[-1])
-    lead = tuple(range(len(shape) - 2))
-    across = broadcast_in_dim(s, shape, (*lead, len(shape) - 1))
-    down = broadcast_in_dim(s, shape, (*lead, len(shape) - 2))
+    batch_axes = tuple(range(len(shape) - 2))
+    across = broadcast_in_dim(s, shape, (*batch_axes, len(shape) - 1))
+    down = broadcast_in_dim(s, shape, (*batch_axes, len(shape) - 2))
     return _safe_inverse(cast(add(across, down), dtype))
 
 
 def _safe_inverse(x: Any) -> Any:
-    """1 / x; 0 where x is 0."""
-    none = eq(x, filled(x, 0))
-    return select(none, filled(x, 0), div(filled(x, 1), select(none, filled(x, 1), x)))
+    """Return 1 / x, or 0 where x is 0."""
+    is_zero = eq(x, filled(x, 0))
+    return select(is_zero, filled(x, 0), div(filled(x, 1), select(is_zero, filled(x, 1), x)))
 
 
 # ----------------------------------------------------------------------------- lowering
@@ -169,7 +173,7 @@ def _svd_lower(
     ctx, x, *, full_matrices: bool, compute_uv: bool, subset_by_index=None, algorithm=None
 ) -> list[Any]:
     (aval,) = ctx.avals_in
-    whole = _svd_abstract(
+    avals = _svd_abstract(
         aval,
         full_matrices=full_matrices,
         compute_uv=compute_uv,
@@ -177,28 +181,28 @@ def _svd_lower(
         algorithm=algorithm,
     )
     if 0 in aval.shape:
-        values = _empty_svd(ctx, whole)
+        values = _empty_svd(ctx, avals)
     else:
         emit = {"cpu": _emit_lapack, "cuda": _emit_cusolver, "tpu": _emit_polar}
-        values = emit[ctx.platform](ctx, x, aval, whole, full_matrices, compute_uv, algorithm)
+        values = emit[ctx.platform](ctx, x, aval, avals, full_matrices, compute_uv, algorithm)
     if subset_by_index is None:
         return values
     start, end = subset_by_index
-    return ctx.fun(lambda *xs: _subset(list(xs), start, end), *values, avals=whole)
+    return ctx.fun(lambda *xs: _subset(list(xs), start, end), *values, avals=avals)
 
 
-def _empty_svd(ctx: Any, whole: list[Any]) -> list[Any]:
-    """No singular values; bases of what is left are identities."""
+def _empty_svd(ctx: Any, avals: list[Any]) -> list[Any]:
+    """Emit the SVD of an empty matrix: no singular values, and identities for U and V^H."""
 
     def empty() -> list[Any]:
         out = []
-        for a in whole[1:]:
+        for a in avals[1:]:
             eye = identity(a.shape[-2:], a.dtype)
-            lead = len(a.shape) - 2
-            out.append(broadcast_in_dim(eye, a.shape, (lead, lead + 1)))
+            batch_ndim = len(a.shape) - 2
+            out.append(broadcast_in_dim(eye, a.shape, (batch_ndim, batch_ndim + 1)))
         return out
 
-    return [ctx.constant(0, whole[0]), *ctx.fun(empty, avals=[])]
+    return [ctx.constant(0, avals[0]), *ctx.fun(empty, avals=[])]
 
 
 def _checked(ctx: Any, status: Any, info: Any, values: Any, avals: Any) -> list[Any]:
@@ -206,7 +210,7 @@ def _checked(ctx: Any, status: Any, info: Any, values: Any, avals: Any) -> list[
 
 
 def _emit_lapack(
-    ctx, x, aval, whole: list[Any], full: bool, compute_uv: bool, algorithm
+    ctx, x, aval, avals: list[Any], full: bool, compute_uv: bool, algorithm
 ) -> list[Any]:
     if algorithm in (SvdAlgorithm.JACOBI, SvdAlgorithm.POLAR):
         raise NotImplementedError(
@@ -215,36 +219,36 @@ def _emit_lapack(
     name = "gesvd" if algorithm is SvdAlgorithm.QR else "gesdd"
     mode = "N" if not compute_uv else "A" if full else "S"
     info = shaped(aval.shape[:-2], dtypes.int32)
-    vectors = whole[1:] or _thin(aval)
+    vectors = avals[1:] or _thin(aval)
     _, s, u, vt, status = call(
         ctx,
         routine(name, aval.dtype),
         [x],
         [aval],
-        [aval, whole[0], *vectors, info],
+        [aval, avals[0], *vectors, info],
         f"mode = {char(mode)}",
         batch=aval.ndim - 2,
         aliases=[(0, 0)],
     )
-    return _checked(ctx, status, info, [s, u, vt][: len(whole)], whole)
+    return _checked(ctx, status, info, [s, u, vt][: len(avals)], avals)
 
 
 def _thin(aval: Any) -> list[Any]:
     """Return the types of thin U and V^H."""
-    *lead, m, n = aval.shape
+    *batch_shape, m, n = aval.shape
     k = min_dim(m, n)
-    return [shaped((*lead, m, k), aval.dtype), shaped((*lead, k, n), aval.dtype)]
+    return [shaped((*batch_shape, m, k), aval.dtype), shaped((*batch_shape, k, n), aval.dtype)]
 
 
-_JACOBI_LIMIT = 1024  # beyond, cuSOLVER's QR algorithm is the faster one
-_BATCHED_LIMIT = 32  # up to it, the routine for many matrices, which knows no thin form
+_JACOBI_LIMIT = 1024  # for larger matrices, cuSOLVER's QR algorithm is faster
+_BATCHED_LIMIT = 32  # up to it, gesvdj is batched and has no thin form
 
 
 def _emit_cusolver(
-    ctx, x, aval, whole: list[Any], full: bool, compute_uv: bool, algorithm
+    ctx, x, aval, avals: list[Any], full: bool, compute_uv: bool, algorithm
 ) -> list[Any]:
     kinds = SvdAlgorithm
-    *lead, m, n = aval.shape
+    *batch_shape, m, n = aval.shape
     if algorithm is kinds.DIVIDE_AND_CONQUER:
         raise NotImplementedError(
             "SvdAlgorithm.DIVIDE_AND_CONQUER is not supported on NVIDIA GPUs."
@@ -253,26 +257,26 @@ def _emit_cusolver(
         small = m <= _JACOBI_LIMIT and n <= _JACOBI_LIMIT
         algorithm = kinds.JACOBI if small else kinds.QR
     if algorithm is kinds.QR:
-        return _emit_gesvd(ctx, x, aval, whole, full, compute_uv)
+        return _emit_gesvd(ctx, x, aval, avals, full, compute_uv)
     batched = m <= _BATCHED_LIMIT and n <= _BATCHED_LIMIT
     wide = full or (algorithm is kinds.JACOBI and batched)
     k = min_dim(m, n)
-    info = shaped(tuple(lead), dtypes.int32)
-    u = shaped((*lead, m, m if wide else k), aval.dtype)
-    v = shaped((*lead, n, n if wide else k), aval.dtype)
+    info = shaped(tuple(batch_shape), dtypes.int32)
+    u = shaped((*batch_shape, m, m if wide else k), aval.dtype)
+    v = shaped((*batch_shape, n, n if wide else k), aval.dtype)
     name = "gesvdj" if algorithm is kinds.JACOBI else "gesvdp"
     _, s, left, right, status = call(
         ctx,
         f"cusolver_{name}_ffi",
         [x],
         [aval],
-        [aval, whole[0], u, v, info],
+        [aval, avals[0], u, v, info],
         f"compute_uv = {flag(compute_uv)}, full_matrices = {flag(wide)}",
         batch=aval.ndim - 2,
         aliases=[(0, 0)],
     )
     if not compute_uv:
-        return _checked(ctx, status, info, [s], whole)
+        return _checked(ctx, status, info, [s], avals)
 
     def finish(left: Any, right: Any) -> list[Any]:
         right = adjoint(right)
@@ -282,11 +286,11 @@ def _emit_cusolver(
         return [left, right]
 
     vectors = ctx.fun(finish, left, right, avals=[u, v])
-    return _checked(ctx, status, info, [s, *vectors], whole)
+    return _checked(ctx, status, info, [s, *vectors], avals)
 
 
 def _emit_gesvd(
-    ctx: Any, x: Any, aval: Any, whole: list[Any], full: bool, compute_uv: bool
+    ctx: Any, x: Any, aval: Any, avals: list[Any], full: bool, compute_uv: bool
 ) -> list[Any]:
     """Emit cuSOLVER's gesvd, which needs at least as many rows as columns.
 
@@ -294,27 +298,27 @@ def _emit_gesvd(
     too, and exchange places."""
     m, n = aval.shape[-2:]
     info = shaped(aval.shape[:-2], dtypes.int32)
-    turned = m < n
+    transposed = m < n
     none = shaped((), aval.dtype)
-    vectors = whole[1:][:: -1 if turned else 1] or [none, none]
+    vectors = avals[1:][:: -1 if transposed else 1] or [none, none]
     _, s, first, second, status = call(
         ctx,
         "cusolver_gesvd_ffi",
         [x],
         [aval],
-        [aval, whole[0], *vectors, info],
+        [aval, avals[0], *vectors, info],
         f"compute_uv = {flag(compute_uv)}, full_matrices = {flag(full)},"
-        f" transposed = {flag(turned)}",
+        f" transposed = {flag(transposed)}",
         batch=aval.ndim - 2,
         aliases=[(0, 0)],
-        row_major=turned,
+        row_major=transposed,
     )
-    found = [second, first] if turned else [first, second]
-    return _checked(ctx, status, info, [s, *found][: len(whole)], whole)
+    vectors_out = [second, first] if transposed else [first, second]
+    return _checked(ctx, status, info, [s, *vectors_out][: len(avals)], avals)
 
 
 def _emit_polar(
-    ctx, x, aval, whole: list[Any], full: bool, compute_uv: bool, algorithm
+    ctx, x, aval, avals: list[Any], full: bool, compute_uv: bool, algorithm
 ) -> list[Any]:
     kinds = SvdAlgorithm
     if algorithm not in (None, kinds.DEFAULT, kinds.POLAR):
@@ -325,19 +329,19 @@ def _emit_polar(
 
 
 def polar_svd(a: Any, full: bool, compute_uv: bool) -> list[Any]:
-    """Return the SVD through the polar decomposition A = Q H and the eigenvectors of H (N.
+    """Return the SVD from the polar decomposition A = Q H and the eigenvectors of H (N.
     Higham and P. Papadimitriou, "A parallel algorithm for computing the polar
     decomposition", 1994)."""
     m, n = shape_of(a)[-2:]
     if m < n:
         s, *vectors = polar_svd(adjoint(a), full, compute_uv)
         return [s, *(adjoint(v) for v in reversed(vectors))]
-    lead = a
+    square = a
     basis = None
     if m > n:  # work on the square factor R
-        basis, lead = qr(a, full_matrices=full)
-        lead = slice_in_dim(lead, 0, n, axis=-2)
-    u, h = polar(lead)
+        basis, square = qr(a, full_matrices=full)
+        square = slice_in_dim(square, 0, n, axis=-2)
+    u, h = polar(square)
     v, w = eigh_p.bind(
         h, lower=True, sort_eigenvalues=True, subset_by_index=None, algorithm=None
     )
@@ -361,7 +365,7 @@ svd_p.lower = _svd_lower
 svd_p.flops = matrix_flops(6.0, 20.0)
 
 
-# What `svd` is to its derivatives, as `eigh_frame` is to those of `eigh`.
+# `svd` inside its derivatives, as `eigh_frame` is `eigh` inside its derivatives.
 svd_frame_p = Primitive("svd_frame", multiple_results=True)
 svd_frame_p.sharding_rule = matrices
 _THIN = {"full_matrices": False, "compute_uv": True, "subset_by_index": None}
@@ -377,19 +381,21 @@ def _frame_jvp(
     s, u, vt = svd_frame_p.bind(a, algorithm=algorithm, last=True)
     if type(da) is Zero:
         return [s, u, vt], [Zero(core.aval_of(x).to_tangent()) for x in (s, u, vt)]
-    part = inner(u, matmul(da, adjoint(vt)))
+    rotated = inner(u, matmul(da, adjoint(vt)))
     if last:
-        ds, du, dvt = _svd_tangents(s, u, vt, da, True, part)
+        ds, du, dvt = _svd_tangents(s, u, vt, da, True, rotated)
         return [s, u, vt], [ds, add(du, undefined(s, du)), add(dvt, undefined(s, dvt))]
     if turn:
-        basis = turned_basis_p.bind(neg(s), neg(part))
+        basis = aligned_basis_p.bind(neg(s), neg(rotated))
         u, vt = matmul(u, basis), matmul(adjoint(basis), vt)
-        part = matmul(adjoint(basis), matmul(part, basis))
-    return [s, u, vt], _svd_tangents(s, u, vt, da, True, part)
+        rotated = matmul(adjoint(basis), matmul(rotated, basis))
+    return [s, u, vt], _svd_tangents(s, u, vt, da, True, rotated)
 
 
 def _frame_linearize(trace: Any, primals: Any, tangents: Any, **params: Any) -> Any:
-    """Of a tangent that is not known there is no basis: what turns is NaN."""
+    """Linearize without the aligned basis, which depends on the unknown tangent.
+
+    Where singular vectors of equal values would rotate, the tangent is NaN."""
     with core.current(trace):
         return _frame_jvp(primals, tangents, turn=False, **params)
 
@@ -411,21 +417,22 @@ def svd(
     subset_by_index: tuple[int, int] | None = None,
     algorithm: SvdAlgorithm | None = None,
 ) -> Any:
-    r"""Singular value decomposition: :math:`x = U \mathrm{diag}(s) V^H`.
+    r"""Compute the singular value decomposition :math:`x = U \mathrm{diag}(s) V^H`.
 
     Args:
       x: matrices [..., m, n] of a float or complex dtype.
-      full_matrices: whether U and V are square; else they have k = min(m, n) columns.
-      compute_uv: whether to return U and V^H.
-      subset_by_index: (start, end): only these of the values, which descend.
+        full_matrices: whether U and V are square; otherwise they have k = min(m, n)
+          columns.
+        compute_uv: whether to return U and V^H.
+        subset_by_index: (start, end): return only these values, in descending order.
       algorithm: an `SvdAlgorithm`, or None: the platform's best.
 
     Returns:
-      (U, s, V^H), or s: U [..., m, m] and V^H [..., n, n] (or k columns, and rows) of
-      `x`'s dtype, s [..., k] real.
+        (U, s, V^H), or s: U [..., m, m] and V^H [..., n, n] (or with k columns and rows) of
+        `x`'s dtype, s [..., k] real.
 
     Raises:
-      ValueError: `subset_by_index` is out of range, or together with `full_matrices`.
+      ValueError: `subset_by_index` is out of range, or used with `full_matrices`.
 
     Example:
       >>> import minijax.numpy as jnp
@@ -455,8 +462,8 @@ def svd(
 
 
 def _weights(eps: float) -> list[tuple[float, float, float]]:
-    """Return the weights (a, b, c) of each iteration, from singular values in [eps, 1] on
-    until all are 1."""
+    """Return the weights (a, b, c) of the iterations that map singular values in [eps, 1]
+    to 1."""
     bound = eps
     out: list[tuple[float, float, float]] = []
     while not 1 - 10 * eps < bound < 1 + 10 * eps and len(out) < 10:
@@ -472,7 +479,7 @@ def _weights(eps: float) -> list[tuple[float, float, float]]:
 
 
 def _halley(x: Any, a: float, b: float, c: float) -> Any:
-    """x (a + b x^H x) (1 + c x^H x)^-1, by QR while c is large, else by Cholesky."""
+    """Return x (a + b x^H x) (1 + c x^H x)^-1, by QR for large c, otherwise by Cholesky."""
     dtype = core.aval_of(x).dtype
     keep, change = scalar(b / c, dtype), a - b / c
     n = shape_of(x)[-1]
@@ -489,8 +496,8 @@ def _halley(x: Any, a: float, b: float, c: float) -> Any:
     else:
         gram = mul(scalar(c, dtype), matmul(adjoint(x), x))
         eye = identity((n, n), dtype)
-        lead = len(shape_of(gram)) - 2
-        eye = broadcast_in_dim(eye, shape_of(gram), (lead, lead + 1))
+        batch_ndim = len(shape_of(gram)) - 2
+        eye = broadcast_in_dim(eye, shape_of(gram), (batch_ndim, batch_ndim + 1))
         factor = cholesky_p.bind(symmetrized(add(gram, eye)))
         half = triangular_solve(
             factor, x, left_side=False, lower=True, transpose_a=True, conjugate_a=True
@@ -500,17 +507,17 @@ def _halley(x: Any, a: float, b: float, c: float) -> Any:
 
 
 def _scaled(x: Any) -> Any:
-    """x divided by a bound of its largest singular value: sqrt(|x|_1 |x|_inf)."""
+    """Divide x by a bound of its largest singular value: sqrt(|x|_1 |x|_inf)."""
     size = abs(x)
     axis = len(shape_of(x)) - 1
     sums = [reduce_max(reduce_sum(size, (i,)), (axis - 1,)) for i in (axis - 1, axis)]
     factor = mul(*(rsqrt(select(gt(s, filled(s, 0)), s, filled(s, 1))) for s in sums))
-    spread = broadcast_in_dim(factor, shape_of(x), tuple(range(axis - 1)))
-    return mul(x, cast(spread, core.aval_of(x).dtype))
+    factors = broadcast_in_dim(factor, shape_of(x), tuple(range(axis - 1)))
+    return mul(x, cast(factors, core.aval_of(x).dtype))
 
 
 def _final_step(x: Any) -> Any:
-    """One Newton-Schulz step, against what rounding left."""
+    """Do one Newton-Schulz step, which removes rounding errors."""
     dtype = core.aval_of(x).dtype
     cube = matmul(x, matmul(adjoint(x), x))
     return sub(mul(scalar(1.5, dtype), x), mul(scalar(0.5, dtype), cube))
@@ -521,7 +528,7 @@ def _eps_of(x: Any) -> float:
 
 
 def polar(x: Any) -> tuple[Any, Any]:
-    """Q with orthonormal columns and H positive semidefinite, such that x = Q H."""
+    """Return Q with orthonormal columns and H positive semidefinite, such that x = Q H."""
     u = _scaled(x)
     for weights in _weights(_eps_of(x) / 2):
         u = _halley(u, *weights)
@@ -537,23 +544,23 @@ def qdwh(
     eps: float | None = None,
     dynamic_shape: tuple[int, int] | None = None,
 ) -> tuple[Any, Any, Any, Any]:
-    """Polar decomposition :math:`x = u h` by dynamically weighted Halley iterations.
+    """Compute the polar decomposition :math:`x = u h` by weighted Halley iterations.
 
     Args:
       x: a matrix [m, n], m >= n, of a float or complex dtype.
-      is_hermitian: whether x is; then so is u, exactly.
-      max_iterations: at most so many iterations (None: 10).
-      eps: the tolerance, relative to 1 (None: that of the dtype).
-      dynamic_shape: (rows, columns): the leading block that counts; the rest of x is
-        taken as zero.
+        is_hermitian: whether x is Hermitian; then u is exactly Hermitian.
+        max_iterations: the largest number of iterations (None: 10).
+        eps: the tolerance, relative to 1 (None: the dtype's machine epsilon).
+        dynamic_shape: (rows, columns) of the leading block to use; the rest of x is treated
+          as zero.
 
     Returns:
-      u [m, n] with orthonormal columns and h [n, n] Hermitian positive semidefinite, of
-      `x`'s dtype; the number of iterations made, an integer; and whether they
-      converged, a bool.
+        u [m, n] with orthonormal columns and h [n, n] Hermitian positive semidefinite, of
+        `x`'s dtype; the number of iterations, an integer; and whether they converged, a
+        bool.
 
     Raises:
-      ValueError: `x` is no matrix, or has more columns than rows.
+      ValueError: `x` is not a matrix, or has more columns than rows.
 
     Example:
       >>> import minijax.numpy as jnp
@@ -575,33 +582,33 @@ def qdwh(
         x = _leading_block(x, dynamic_shape)
     planned = _weights(eps)
     plan = (planned + [(3.0, 1.0, 3.0)] * limit)[:limit]
-    whole = dtypes.int_default()
-    u, count = _scaled(x), whole.type(0)
-    going: Any = None  # where it may stop: before, all steps are made
+    count_dtype = dtypes.int_default()
+    u, count = _scaled(x), count_dtype.type(0)
+    active: Any = None  # None until the planned iterations are done
     real = dtypes.real_of(core.aval_of(x).dtype)
     tolerance = scalar((4 * eps) ** (1 / 3), real)
     for i, weights in enumerate(plan):
         old, u = u, _halley(u, *weights)
         change = sqrt(reduce_sum(square(abs(sub(u, old))), (0, 1)))
-        count = add(count, whole.type(1) if going is None else cast(going, whole))
+        count = add(count, count_dtype.type(1) if active is None else cast(active, count_dtype))
         far = gt(change, tolerance) if i + 1 >= len(planned) else None
-        if going is not None:
-            u, far = select(going, u, old), bitwise_and(going, far)
-        going = far
-    going = np.bool_(True) if going is None else going
+        if active is not None:
+            u, far = select(active, u, old), bitwise_and(active, far)
+        active = far
+    active = np.bool_(True) if active is None else active
     u = _final_step(u)
     h = symmetrized(matmul(adjoint(u), x))
     if is_hermitian:
         u = symmetrized(u)
-    return u, h, cast(count, whole, True), eq(going, np.bool_(False))
+    return u, h, cast(count, count_dtype, True), eq(active, np.bool_(False))
 
 
 def _leading_block(x: Any, sizes: tuple[Any, Any]) -> Any:
-    """x with zeros outside of its leading block."""
+    """Return x with zeros outside of its leading block."""
     shape = shape_of(x)
     for axis, size in enumerate(sizes):
-        place = broadcasted_iota(np.int32, shape, axis)
-        inside = lt(place, broadcast_in_dim(cast(size, dtypes.int32), shape, ()))
+        positions = broadcasted_iota(np.int32, shape, axis)
+        inside = lt(positions, broadcast_in_dim(cast(size, dtypes.int32), shape, ()))
         x = select(inside, x, filled(x, 0))
     return x
 
