@@ -103,6 +103,7 @@ _FILLED_BY = {
     "discharge_jaxpr": "control.refs.discharge",
     "started": "control.effects.effects",
     "key_array": "surface.random.keys",
+    "wrap_key_words": "prims.random.key_arrays",
     "jit_methods": "api.aot",
     "overridden": "views.lowering_overrides",
     "param_by_jax_name": "views.jax_params",

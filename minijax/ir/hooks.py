@@ -72,6 +72,8 @@ discharge_jaxpr = Hook("discharge_jaxpr")
 started = Hook("started")
 # (data, name of the generator) -> key array, to read a pickle
 key_array = Hook("key_array")
+# (words, implementation) -> keys over these words
+wrap_key_words = Hook("wrap_key_words")
 # () -> the methods of a jitted function besides `__call__`, by name
 jit_methods = Hook("jit_methods")
 # (closed jaxpr, [(primitive, a library's lowering rule)]) -> the program lowered with them

@@ -23,17 +23,17 @@ def between(first: Any, last: Any) -> tuple[Any, Any]:
 
 
 def onwards(n: int) -> Reach:
-    """Return the reach of an axis of size `n` where each position affects all later ones."""
+    """Return the reach of an axis of size `n`: a position affects itself and later ones."""
     return lambda positions: between(positions, np.full_like(positions, n))
 
 
 def backwards() -> Reach:
-    """Return the reach of an axis where each position affects itself and all earlier ones."""
+    """Return the reach of an axis: a position affects itself and all earlier ones."""
     return lambda positions: between(np.zeros_like(positions), positions + 1)
 
 
 def in_groups(n: int, n_out: int, groups: int) -> Reach:
-    """Return the reach where each group of operand elements affects one group of results."""
+    """Return the reach of groups: an element affects the results of its group."""
     size, size_out = n // groups, n_out // groups
 
     def reach(positions: Any) -> tuple[Any, Any]:
@@ -46,7 +46,7 @@ def in_groups(n: int, n_out: int, groups: int) -> Reach:
 def under_windows(
     n_out: int, window: int, stride: int, low: int, base: int = 1, dilation: int = 1
 ) -> Reach:
-    """Return the reach from elements to the windows that cover them: see window_padding.py."""
+    """Return the reach from elements to the windows over them: see window_padding.py."""
 
     def reach(positions: Any) -> tuple[Any, Any]:
         taps = np.arange(window)

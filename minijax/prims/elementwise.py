@@ -284,7 +284,7 @@ def batch_elementwise(prim: Primitive) -> None:
             lined, lane = [], 0
             for x, d, s in zip(args, dims, shapes, strict=True):
                 if d is None:
-                    # The primitive broadcasts a shared scalar; a shared array needs a lane axis.
+                    # The primitive broadcasts scalars; a shared array needs a lane axis.
                     lined.append(expand(x, (0,)) if s else x)
                 else:
                     lined.append(x if d == 0 else core_ops.move_axis(x, d, 0))
@@ -297,7 +297,7 @@ def batch_elementwise(prim: Primitive) -> None:
 
 
 def expand(x: Any, axes: Sequence[int]) -> Any:
-    """Return `x` with axes of size 1 inserted at these ascending positions of the result."""
+    """Return `x` with axes of size 1 at these ascending positions of the result."""
     shape = list(core.aval_of(x).shape)
     for i in axes:
         shape.insert(i, 1)
@@ -308,7 +308,7 @@ def expand(x: Any, axes: Sequence[int]) -> Any:
 def same_lanes(
     args: Sequence[Any], shapes: Sequence[Any], dims: Sequence[Any]
 ) -> tuple[Sequence[Any] | None, int]:
-    """Return the operands if their lane axes are aligned already, or None; and a lane axis."""
+    """Return the operands if their lane axes are aligned, or None; and a lane axis."""
     lane, shape = next((d, s) for d, s in zip(dims, shapes, strict=True) if d is not None)
     for d, s in zip(dims, shapes, strict=True):
         if (d != lane or s != shape) and (d is not None or s):

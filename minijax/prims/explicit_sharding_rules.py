@@ -112,7 +112,7 @@ def matrices(specs: Sequence[Spec], avals: Any, outs: Any, params: Any) -> list[
 
 
 def batched_sharding_rule(*ranks: int) -> ShardingRule:
-    """Return the rule `matrices` for operands with `ranks` trailing axes after batch axes."""
+    """Return the rule `matrices` for operands with `ranks` axes after batch axes."""
 
     def rule(specs: Sequence[Spec], avals: Any, outs: Any, params: Any) -> list[Any]:
         batch_spec: list[Any] = [None] * (len(specs[0]) - ranks[0])
@@ -195,7 +195,7 @@ def add_lane_to_sharding(axis: Any, sharding: Any, at: int) -> Any:
 def sharding_for_aval(aval: Any, *others: Any) -> Any:
     """Return the `out_sharding` that gives a result the sharding of `aval`.
 
-    If `aval` has none but an operand does, the result is replicated over the operand's mesh.
+    If `aval` has none but an operand has, the result is replicated over that mesh.
     """
     if aval.explicit_sharding is not None:
         return aval.explicit_sharding

@@ -48,7 +48,7 @@ def _local_and_global_shardings(mesh: Mesh, pspec: Any) -> tuple[NamedSharding, 
 def _regrouped_aval(
     aval: Any, src_sharding: NamedSharding, dst_sharding: NamedSharding
 ) -> ShapedArray:
-    """Return the type under `dst_sharding` of the shards of an `aval` under `src_sharding`."""
+    """Return the type whose shards under `dst_sharding` are `aval`'s under `src_sharding`."""
     shard_shape, num_shards = (
         src_sharding.shard_shape(aval.shape),
         dst_sharding.num_shards(len(aval.shape)),
@@ -64,12 +64,12 @@ def ltg_abstract_eval(arr: Any, *, global_mesh: Mesh, pspec: Any) -> ShapedArray
     """Return the type of the global array if each process has a local one like `arr`.
 
     Args:
-        arr: the type of a local array.
+      arr: the type of a local array.
       global_mesh: a mesh of the devices of all processes.
       pspec: a `PartitionSpec` over it.
 
     Returns:
-        The type of the global array.
+      The type of the global array.
 
     Example:
       >>> import minijax as mj, minijax.numpy as jnp
@@ -84,12 +84,12 @@ def gtl_abstract_eval(arr: Any, *, global_mesh: Mesh, pspec: Any) -> ShapedArray
     """Return the type of a process's local part of a global array like `arr`.
 
     Args:
-        arr: the type of the global array.
+      arr: the type of the global array.
       global_mesh: a mesh of the devices of all processes.
       pspec: a `PartitionSpec` over it.
 
     Returns:
-        The type of the local array.
+      The type of the local array.
 
     Example:
       >>> import minijax as mj, minijax.numpy as jnp
@@ -105,7 +105,7 @@ def host_local_array_to_global_array_impl(arr: Any, *, global_mesh: Mesh, pspec:
     """Return the global array whose local part is `arr`.
 
     Args:
-        arr: an array of this process, or a NumPy array.
+      arr: an array of this process, or a NumPy array.
       global_mesh: a mesh of the devices of all processes.
       pspec: a `PartitionSpec` over it.
 
@@ -170,15 +170,15 @@ def ltg_batcher(
     """Batch the conversion: the lane axis is sharded over the vmap's `spmd_axis_name`.
 
     Args:
-        insert_axis: ignored.
-        axis_data: the mapped axis, with an attribute `spmd_name`.
-        vals_in: the operand, in a sequence.
-        dims_in: its lane axis, in a sequence.
+      insert_axis: ignored.
+      axis_data: the mapped axis, with an attribute `spmd_name`.
+      vals_in: the operand, in a sequence.
+      dims_in: its lane axis, in a sequence.
       global_mesh: a mesh of the devices of all processes.
       pspec: a `PartitionSpec` over it.
 
     Returns:
-        The result and its lane axis.
+      The result and its lane axis.
 
     Example:
       >>> import minijax as mj, minijax.numpy as jnp

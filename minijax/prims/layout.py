@@ -77,12 +77,12 @@ def with_layout_constraint(x: Any, layouts: Any) -> Any:
       layouts: a `Layout`, or a pytree prefix of them.
 
     Returns:
-        `x`, of the same types.  Outside of programs the arrays have the layout; arrays over
-        several devices keep theirs.  Inside programs the compiler chooses the tiling.
+      `x`, of the same types.  Outside of programs the arrays have the layout; arrays over
+      several devices keep theirs.  Inside programs the compiler chooses the tiling.
 
     Raises:
-        ValueError: a layout does not fit its array, or `layouts` is not a pytree prefix.
-        TypeError: a leaf of `layouts` is not a `Layout`.
+      ValueError: a layout does not fit its array, or `layouts` is not a pytree prefix.
+      TypeError: a leaf of `layouts` is not a `Layout`.
 
     Example:
       >>> import minijax as mj, minijax.numpy as jnp

@@ -160,8 +160,8 @@ def concrete(sharding: Any, what: str, which: str = "shardings", entered: bool =
 
     Raises:
       RuntimeError: there is no current mesh.
-        TypeError: it is not a sharding.
-        ValueError: its mesh has no axes, or no devices where they are needed.
+      TypeError: it is not a sharding.
+      ValueError: its mesh has no axes, or no devices where they are needed.
     """
     if isinstance(sharding, PartitionSpec):
         mesh = meshes.mesh_of_specs(entered)
@@ -211,11 +211,11 @@ def with_sharding_constraint(x: Any, shardings: Any) -> Any:
         pytree prefix of them.
 
     Returns:
-        `x`, of the same types.  Outside of programs the arrays move immediately.
+      `x`, of the same types.  Outside of programs the arrays move immediately.
 
     Raises:
-        ValueError: an array cannot be sharded so, or a sharding is None.
-        RuntimeError: a `PartitionSpec` is passed, and no mesh is current.
+      ValueError: an array cannot be sharded so, or a sharding is None.
+      RuntimeError: a `PartitionSpec` is passed, and no mesh is current.
 
     Example:
       >>> import minijax as mj, minijax.numpy as jnp
@@ -346,7 +346,7 @@ def shard_alike(x: Any, y: Any) -> Any:
     """Require two arrays to have the same sharding and let the compiler choose it.
 
     Args:
-        x, y: pytrees of arrays, of the same structure and shapes.
+      x, y: pytrees of arrays, of the same structure and shapes.
 
     Returns:
       (x, y).

@@ -271,7 +271,7 @@ def sort(operand: Any, dimension: int = -1, is_stable: bool = True, num_keys: in
     """Sort an array along an axis, or several arrays together.
 
     Args:
-        operand: an array, or a sequence of arrays of one shape, all permuted as the keys.
+      operand: an array, or a sequence of arrays of one shape, all permuted as the keys.
       dimension: the axis.
       is_stable: whether elements with equal keys keep their order.
       num_keys: how many of the arrays, from the first, are keys.
@@ -281,7 +281,7 @@ def sort(operand: Any, dimension: int = -1, is_stable: bool = True, num_keys: in
 
     Raises:
       TypeError: shapes differ.
-        ValueError: the axis does not exist, or there are fewer than `num_keys` arrays.
+      ValueError: the axis does not exist, or there are fewer than `num_keys` arrays.
 
     Example:
       >>> import minijax.numpy as jnp
@@ -426,15 +426,15 @@ def top_k(operand: Any, k: int, *, axis: int = -1) -> list[Any]:
     """Return the `k` largest elements along an axis, in descending order, and their indices.
 
     Args:
-        operand: an array of any dtype that is not complex.
-        k: how many; among equal elements the first ones are taken.
+      operand: an array of any dtype that is not complex.
+      k: how many; among equal elements the first ones are taken.
       axis: the axis.
 
     Returns:
       [values, indices], with size `k` along the axis.
 
     Raises:
-        ValueError: `k` exceeds the number of elements, or the axis does not exist.
+      ValueError: `k` exceeds the number of elements, or the axis does not exist.
 
     Example:
       >>> import minijax.numpy as jnp
@@ -597,7 +597,7 @@ def approx_max_k(
       k: how many.
       reduction_dimension: the axis.
       recall_target: how many of the true ones to find, on average: 0 to 1.
-        reduction_input_size_override: the axis's size over all devices, if it is sharded.
+      reduction_input_size_override: the axis's size over all devices, if it is sharded.
       aggregate_to_topk: False returns the candidates unsorted, and more than `k`.
 
     Returns:

@@ -76,7 +76,7 @@ def after_all(*operands: Any) -> Any:
       A token.
 
     Raises:
-        TypeError: an operand is not a token.
+      TypeError: an operand is not a token.
 
     Example:
       >>> import minijax as mj

@@ -43,16 +43,16 @@ def padtype_to_pads(
     """Return the padding of each axis for 'SAME', 'SAME_LOWER' or 'VALID'.
 
     Args:
-        in_shape, window_shape, window_strides: one number per axis.
-        padding: 'VALID' (no padding), 'SAME' (as many windows as elements, divided by the
-          stride; the odd element goes to the end), 'SAME_LOWER' (it goes to the front).
+      in_shape, window_shape, window_strides: one number per axis.
+      padding: 'VALID' (no padding), 'SAME' (as many windows as elements, divided by the
+        stride; the odd element goes to the end), 'SAME_LOWER' (it goes to the front).
 
     Returns:
-        A list of pairs (low, high) of ints, one per axis.
+      A list of pairs (low, high) of ints, one per axis.
 
     Raises:
-        RuntimeError: `padding` is another name.
-        TypeError: `padding` is not a string, or strides are not positive.
+      RuntimeError: `padding` is another name.
+      TypeError: `padding` is not a string, or strides are not positive.
 
     Example:
       >>> padtype_to_pads((8, 9), (3, 3), (2, 1), 'SAME')

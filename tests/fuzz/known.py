@@ -130,7 +130,7 @@ KNOWN = [
         "the message for types that LAPACK has not is given when it runs, or before",
         "error class",
         r"linalg\.|eig|det|inv|solve|cholesky|svd|qr",
-        "Unsupported dtype|No routine of LAPACK",
+        "Unsupported dtype|LAPACK has no routine",
     ),
     Known(
         "JAX cannot map a clamp whose bounds have fewer lanes",

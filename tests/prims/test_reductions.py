@@ -456,7 +456,7 @@ def test_what_reduce_cannot_do():
         mj.vmap(lambda x, v: lax.reduce(x, v, general, (0,)))(x, x[:, 0])
     with pytest.raises(NotImplementedError, match="with respect to its initial values"):
         mj.jvp(lambda v: lax.reduce(x, v, general, (0,)), (1.0,), (1.0,))
-    with pytest.raises(NotImplementedError, match="out_sharding for sums alone"):
+    with pytest.raises(NotImplementedError, match="out_sharding only for sums"):
         lax.reduce(x, 0.0, general, (0,), out_sharding=object())
 
 

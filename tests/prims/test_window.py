@@ -12,7 +12,7 @@ from minijax.ir.jaxpr import Jaxpr
 from minijax.passes.stage import stage
 from minijax.prims.math.logic import ge_p, le_p
 from minijax.prims.reduce.over_axes import highest, lowest
-from minijax.prims.reduce.window_reductions import _windows_chosen
+from minijax.prims.reduce.window_reductions import _chosen_tangents
 from minijax.types.avals import shaped
 
 RANDOM = np.random.default_rng(0)
@@ -203,7 +203,7 @@ def test_what_is_written_out_for_tpus():
             )
         )
         for prim in (ge_p, le_p):
-            got = _windows_chosen(t, x, select_prim=prim, **params)
+            got = _chosen_tangents(t, x, select_prim=prim, **params)
             want = lax.select_and_gather_add_p.bind(t, x, select_prim=prim, **params)
             np.testing.assert_array_equal(got, want)
 

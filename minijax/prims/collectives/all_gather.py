@@ -95,7 +95,7 @@ def _gather_batch(axis, args, dims, *, all_gather_dimension: int, tiled: bool, *
 
 
 def _gather_dims(at: int, d: int, tiled: bool) -> tuple[int, int]:
-    """Return the gathered dimension and the result's lane axis, for operand lanes at `d`."""
+    """Return the gathered dimension and the result's lane axis, given lanes at `d`."""
     # An untiled result has a new axis, before or after the lane axis.
     return at + (at >= d if tiled else at > d), d + (not tiled and at <= d)
 
@@ -230,20 +230,20 @@ def all_gather(
       x: a pytree of arrays.
       axis_name: the name of a mapped axis, or several.
       axis_index_groups: lists of indices of equal length; each group gathers its own.
-        axis: the axis of the result that contains the gathered values.
-        tiled: whether values are concatenated along an existing axis, instead of stacked
-          along a new one.
-        to: the kind of the result along manual axes of `shard_map`, along which it is equal
-          everywhere: 'varying' (treated as varying), 'invarying', or 'reduced' (its
-          cotangents are unreduced).  It has no effect on other axes.
+      axis: the axis of the result that contains the gathered values.
+      tiled: whether values are concatenated along an existing axis, instead of stacked
+        along a new one.
+      to: the kind of the result along manual axes of `shard_map`, along which it is equal
+        everywhere: 'varying' (treated as varying), 'invarying', or 'reduced' (its
+        cotangents are unreduced).  It has no effect on other axes.
 
     Returns:
       A pytree like `x`, of arrays with a new axis `axis` of the group's size; or, with
-        `tiled`, with `axis` larger by that factor.
+      `tiled`, with `axis` larger by that factor.
 
     Raises:
       NameError: a name is not in scope.
-        ValueError: `to` is invalid, or groups have unequal lengths.
+      ValueError: `to` is invalid, or groups have unequal lengths.
 
     Example:
       >>> import minijax as mj, minijax.numpy as jnp
@@ -329,7 +329,7 @@ def _scatter_batch(axis, args, dims, *, scatter_dimension: int, tiled: bool, **p
 
 
 def _scatter_dims(at: int, d: int, tiled: bool) -> tuple[int, int]:
-    """Return the scattered dimension and the result's lane axis, for operand lanes at `d`."""
+    """Return the scattered dimension and the result's lane axis, given lanes at `d`."""
     at += at >= d
     return at, d - (not tiled and at < d)
 
@@ -474,18 +474,18 @@ def psum_scatter(
     Args:
       x: a pytree of arrays of numbers.
       axis_name: the name of a mapped axis, or several.
-        scatter_dimension: the axis that is divided among the participants.
-        axis_index_groups: lists of indices of equal length; each group has its own sum.
-        tiled: whether the size of `scatter_dimension` is a multiple of the mapped axis's, and
-          every participant gets a contiguous block.  Otherwise both sizes are equal.
+      scatter_dimension: the axis that is divided among the participants.
+      axis_index_groups: lists of indices of equal length; each group has its own sum.
+      tiled: whether the size of `scatter_dimension` is a multiple of the mapped axis's, and
+        every participant gets a contiguous block.  Otherwise both sizes are equal.
 
     Returns:
-        A pytree like `x`, of arrays without `scatter_dimension`; or, with `tiled`, with a
-        block of it.
+      A pytree like `x`, of arrays without `scatter_dimension`; or, with `tiled`, with a
+      block of it.
 
     Raises:
       NameError: a name is not in scope.
-        ValueError: the axis does not divide evenly.
+      ValueError: the axis does not divide evenly.
 
     Example:
       >>> import minijax as mj, minijax.numpy as jnp
@@ -670,16 +670,16 @@ def all_to_all(
     Args:
       x: a pytree of arrays.
       axis_name: the name of a mapped axis, or several.
-        split_axis: the axis whose pieces go to the participants, one to each.  Its size is
-          the size of the mapped axis; or, with `tiled`, a multiple of it.
-        concat_axis: the axis of the received pieces: a new axis of the result; or, with
-          `tiled`, an existing one along which they are concatenated.
+      split_axis: the axis whose pieces go to the participants, one to each.  Its size is
+        the size of the mapped axis; or, with `tiled`, a multiple of it.
+      concat_axis: the axis of the received pieces: a new axis of the result; or, with
+        `tiled`, an existing one along which they are concatenated.
       axis_index_groups: lists of indices of equal length that exchange.
 
     Returns:
-        A pytree like `x`, of arrays without `split_axis` and with a new `concat_axis`; or,
-        with `tiled`, of the same rank: `split_axis` is smaller and `concat_axis` larger by
-        the number of participants.
+      A pytree like `x`, of arrays without `split_axis` and with a new `concat_axis`; or,
+      with `tiled`, of the same rank: `split_axis` is smaller and `concat_axis` larger by
+      the number of participants.
 
     Raises:
       NameError: a name is not in scope.

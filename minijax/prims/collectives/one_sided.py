@@ -131,13 +131,13 @@ def psend(x: Any, axis_name: Any, perm: Any) -> Any:
       perm: pairs (source, destination), each index at most once per side.
 
     Returns:
-        A pytree like `x`, of tokens, one for the matching `precv` of each array.
+      A pytree like `x`, of tokens, one for the matching `precv` of each array.
 
     Raises:
       NameError: a name is not in scope.
       ValueError: indices are repeated or too large.
-        NotImplementedError: it is lowered for a platform other than GPUs, differentiated, or
-          mapped by `vmap`.
+      NotImplementedError: it is lowered for a platform other than GPUs, differentiated, or
+        mapped by `vmap`.
 
     Example:
       >>> import minijax as mj
@@ -160,11 +160,11 @@ def precv(token: Any, out_shape: Any, axis_name: Any, perm: Any) -> Any:
     """Receive values that others send along a mapped axis.
 
     Args:
-        token: the token of the `psend`, or of `lax.create_token()`, that this follows.
-        out_shape: an object with the `shape` and `dtype` of the sent value.
+      token: the token of the `psend`, or of `lax.create_token()`, that this follows.
+      out_shape: an object with the `shape` and `dtype` of the sent value.
       axis_name: the name of a mapped axis of `shard_map`, or several (indices row-major).
-        perm: the sender's pairs (source, destination).  An index that is not a destination
-          gets zeros.
+      perm: the sender's pairs (source, destination).  An index that is not a destination
+        gets zeros.
 
     Returns:
       An array of that shape and dtype, which varies along the axes.

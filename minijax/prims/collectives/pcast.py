@@ -40,7 +40,7 @@ KINDS = ("varying", "unreduced", "reduced")
 def moved(
     kinds: ManualAxisKinds | None, axes: Sequence[Any], old: str, new: str
 ) -> ManualAxisKinds | None:
-    """Return a type's manual axis kinds with `axes` moved from `old` to `new` ('': invarying)."""
+    """Return manual axis kinds with `axes` moved from `old` to `new` ('': invarying)."""
     key = (
         kinds,
         axes,
@@ -65,7 +65,7 @@ _MOVED: dict[Any, Any] = util.cache({})
 
 
 def _cast(name: str, old: str, new: str) -> Primitive:
-    """Declare a primitive that casts its operand along its axes from one kind to another."""
+    """Declare a primitive that casts its operand along its axes from `old` to `new`."""
     prim = Primitive(name)
     prim.lowers_key_arrays = True
     prim.makes_nans = False
@@ -89,7 +89,7 @@ def all_reduce(ctx: Any, x: Any, names: Sequence[Any], groups: Any, combine: Pri
 
 
 def _sum(name: str, old: str) -> Primitive:
-    """Declare a primitive that sums over its axes, along which its operand has kind `old`."""
+    """Declare a primitive that sums over its axes, along which its operand is `old`."""
     prim = _cast(name, old, "")
     prim.lowers_key_arrays = False
     prim.makes_nans = True
@@ -282,17 +282,17 @@ def pcast(x: Any, axis_name: Any, *, to: str) -> Any:
     Args:
       x: a pytree of arrays.
       axis_name: the name of a manual axis, or several.
-        to: 'varying', from invarying or reduced values; 'unreduced', from varying values,
-          which become the terms of a sum; 'reduced', from invarying values, whose cotangents
-          become unreduced.
+      to: 'varying', from invarying or reduced values; 'unreduced', from varying values,
+        which become the terms of a sum; 'reduced', from invarying values, whose cotangents
+        become unreduced.
 
     Returns:
-        `x` with new types.  Where types do not record variation along the axis (under `vmap`,
-        `pmap`, and with `check_vma=False`), `x` is unchanged.
+      `x` with new types.  Where types do not record variation along the axis (under `vmap`,
+      `pmap`, and with `check_vma=False`), `x` is unchanged.
 
     Raises:
       NameError: a name is not in scope.
-        ValueError: `to` is invalid, or `x` cannot be cast to it.
+      ValueError: `to` is invalid, or `x` cannot be cast to it.
 
     Example:
       >>> import minijax as mj, minijax.numpy as jnp

@@ -175,8 +175,8 @@ def ppermute(x: Any, axis_name: Any, perm: Any) -> Any:
     Args:
       x: a pytree of arrays.
       axis_name: the name of a mapped axis, or several (indices row-major over them).
-        perm: pairs (source, destination), each index at most once per side.  An index that
-          is not a destination gets zeros.
+      perm: pairs (source, destination), each index at most once per side.  An index that
+        is not a destination gets zeros.
 
     Returns:
       A pytree like `x`, of arrays of the same shapes and dtypes.
@@ -206,7 +206,7 @@ def pshuffle(x: Any, axis_name: Any, perm: Sequence[int]) -> Any:
     Args:
       x: a pytree of arrays.
       axis_name: the name of a mapped axis, or several (indices row-major over them).
-        perm: for each index, the source of its value; indices beyond its end get zeros.
+      perm: for each index, the source of its value; indices beyond its end get zeros.
 
     Returns:
       A pytree like `x`, of arrays of the same shapes and dtypes.
@@ -476,17 +476,17 @@ def ragged_all_to_all(
 
     Args:
       operand: the rows to send, [m, ..].
-        output: the array to update, [n, ..]; rows that receive nothing keep their values.
-        input_offsets: integers [participants]: where each receiver's slice of `operand`
-          begins.
-        send_sizes: the number of rows of each slice.
-        output_offsets: where each slice begins in the receiver's output.
-        recv_sizes: the number of rows received from each participant.
+      output: the array to update, [n, ..]; rows that receive nothing keep their values.
+      input_offsets: integers [participants]: where each receiver's slice of `operand`
+        begins.
+      send_sizes: the number of rows of each slice.
+      output_offsets: where each slice begins in the receiver's output.
+      recv_sizes: the number of rows received from each participant.
       axis_name: the name of a mapped axis, or several.
       axis_index_groups: lists of indices of equal length that exchange.
 
     Returns:
-        The output with the received rows, [n, ..].
+      The output with the received rows, [n, ..].
 
     Example:
       >>> import minijax as mj, minijax.numpy as jnp

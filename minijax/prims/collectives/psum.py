@@ -73,7 +73,7 @@ def _reduced(shape: Sequence[int], axes: Sequence[Any]) -> tuple[int, ...]:
 
 
 def _shift_axes(axes: Sequence[Any], name: Any = None) -> tuple[Any, ...]:
-    """Return axes of one lane as axes of all lanes; the lane axis, named `name`, is first."""
+    """Return axes of one lane as axes of all lanes; the lane axis, `name`, is first."""
     return tuple(
         a + 1 if isinstance(a, int) else 0 if name is not None and a == name else a
         for a in axes
@@ -182,8 +182,8 @@ def psum(x: Any, axis_name: Any, *, axis_index_groups: Any = None) -> Any:
       axis_index_groups: lists of indices along the axis; each group has its own sum.
 
     Returns:
-        The sums, with the shape of x.  A constant is multiplied by the axis's size, so that
-        `psum(1, axis_name)` is this size, a Python int.
+      The sums, with the shape of x.  A constant is multiplied by the axis's size, so that
+      `psum(1, axis_name)` is this size, a Python int.
 
     Raises:
       NameError: a name is not in scope.
@@ -228,7 +228,7 @@ _SUMS = {"unreduced": unreduced_psum_p}
 
 
 def _folds(axes: tuple[Any, ...], groups: Any) -> bool:
-    """Whether the sum of a constant is a multiple of it, with a factor known while tracing."""
+    """Whether the sum of a constant is a multiple of it that is known while tracing."""
     if groups is not None:
         return len({len(g) for g in groups}) == 1
     return len(names_only(axes)) == len(axes)
@@ -242,7 +242,7 @@ def pmean(x: Any, axis_name: Any, *, axis_index_groups: Any = None) -> Any:
       axis_name, axis_index_groups: as for `psum`.
 
     Returns:
-        A pytree like `x`, of arrays of the same shapes; integers and bools become floats.
+      A pytree like `x`, of arrays of the same shapes; integers and bools become floats.
 
     Example:
       >>> import minijax as mj, minijax.numpy as jnp

@@ -1,7 +1,7 @@
-"""The functions over conv_general_dilated: shorter forms, transposed convolution,
+"""Functions built on conv_general_dilated: shorter forms, transposed convolution,
 patches, unshared kernels, and the shapes of their results.
 
-general.py holds the primitive with its rules, and conv_general_dilated.
+general.py contains the primitive with its rules, and conv_general_dilated.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def conv(
     precision: Any = None,
     preferred_element_type: Any = None,
 ) -> Any:
-    """Convolution with strides and padding.
+    """Convolve with strides and padding.
 
     Args:
       lhs: array [batch, features, ...] with n spatial axes.
@@ -82,7 +82,7 @@ def conv_with_general_padding(
     precision: Any = None,
     preferred_element_type: Any = None,
 ) -> Any:
-    """Convolution with strides, padding and dilations.
+    """Convolve with strides, padding and dilations.
 
     Args:
       lhs: array [batch, features, ...] with n spatial axes.
@@ -116,8 +116,10 @@ def conv_with_general_padding(
 
 
 def _transposed_padding(window: int, stride: int, padding: str) -> tuple[int, int]:
-    """Padding that makes n elements n * stride ('SAME'), or as many as a 'VALID'
-    convolution with these strides turns into n."""
+    """Return the padding of a transposed convolution of n elements.
+
+    The result has n * stride elements ('SAME'), or as many as a 'VALID' convolution with
+    these strides reduces to n ('VALID')."""
     total = window + stride - 2
     if padding == "SAME":
         low = window - 1 if stride > window - 1 else -(-total // 2)
@@ -149,29 +151,29 @@ def conv_transpose(
     preferred_element_type: Any = None,
     use_consistent_padding: bool = False,
 ) -> Any:
-    """Transposed convolution: spreads each element over a window, strides apart.
+    """Compute a transposed convolution: each element is added to a window of the result.
 
     Args:
       lhs: array of rank n + 2.
       rhs: kernel of rank n + 2.
-      strides: n strides, by which the result is larger.
+      strides: n strides, the factors by which the result is larger.
       padding: 'SAME', 'VALID', or n pairs (low, high).
-      rhs_dilation: n factors by which the kernel is spread.
+      rhs_dilation: n factors by which the kernel is dilated.
       dimension_numbers: as in `conv_general_dilated` (default: channels last).
       transpose_kernel: whether to flip the kernel and exchange its features, which
         makes this the transpose of a convolution with the same kernel.
       precision, preferred_element_type: as in `dot_general`.
-      use_consistent_padding: whether pairs are those of the convolution of which this
-        is the transpose, instead of those of the spread operand.
+      use_consistent_padding: whether pairs are the padding of the convolution whose
+        transpose this is, instead of the padding of the dilated operand.
 
     Returns:
-      An array of rank n + 2 with its axes as `dimension_numbers` says, of the operands'
-      dtype or `preferred_element_type`; with 'SAME', its spatial sizes are those of
-      `lhs` times the strides.
+      An array of rank n + 2 with its axes in the order of `dimension_numbers`, of the
+      operands' dtype or `preferred_element_type`.  With 'SAME', its spatial sizes are the
+      sizes of `lhs` times the strides.
 
     Raises:
-      ShapeError: strides or dilations of another number than spatial axes; it is a
-        TypeError and a ValueError.
+      ShapeError: the number of strides or dilations is not the number of spatial axes.  It
+        is a TypeError and a ValueError.
 
     Example:
       >>> import minijax.numpy as jnp
@@ -184,14 +186,14 @@ def conv_transpose(
         dimension_numbers = _channels_last(len(left))
     numbers = conv_dimension_numbers(left, right, dimension_numbers)
     spatial = tuple(numbers.rhs_spec[2:])
-    apart = (1,) * len(spatial) if rhs_dilation is None else tuple(rhs_dilation)
-    for what, given in (("strides", strides), ("rhs_dilation", apart)):
-        if len(given) != len(spatial):
+    kernel_dilation = (1,) * len(spatial) if rhs_dilation is None else tuple(rhs_dilation)
+    for what, values in (("strides", strides), ("rhs_dilation", kernel_dilation)):
+        if len(values) != len(spatial):
             raise errors.shape_error(
                 f"conv_transpose {what} must have length equal to number of spatial"
-                f" dimensions, got {tuple(given)} for {len(spatial)}."
+                f" dimensions, got {tuple(values)} for {len(spatial)}."
             )
-    windows = [dilated(right[i], d) for i, d in zip(spatial, apart, strict=True)]
+    windows = [dilated(right[i], d) for i, d in zip(spatial, kernel_dilation, strict=True)]
     pads: Any = padding
     if padding in ("SAME", "VALID"):
         pads = [
@@ -202,10 +204,10 @@ def conv_transpose(
     if transpose_kernel:
         for axis in spatial:
             rhs = rev(rhs, (axis,))
-        order = list(range(len(right)))
+        permutation = list(range(len(right)))
         out, inn = numbers.rhs_spec[:2]
-        order[out], order[inn] = order[inn], order[out]
-        rhs = transpose(rhs, order)
+        permutation[out], permutation[inn] = permutation[inn], permutation[out]
+        rhs = transpose(rhs, permutation)
     return conv_general_dilated(
         lhs,
         rhs,
@@ -242,7 +244,7 @@ def conv_shape_tuple(
       A tuple of ints: batch, out features, n spatial sizes.
 
     Raises:
-      TypeError: not n pairs.
+      TypeError: the number of pairs is not n.
       ValueError: the groups do not divide the batch.
 
     Example:
@@ -307,7 +309,7 @@ def conv_transpose_shape_tuple(
 
     Args:
       lhs_shape, rhs_shape: the shapes of operand and kernel, of rank n + 2.
-      window_strides: n strides, by which the operand is spread.
+      window_strides: n strides, by which the operand is dilated.
       padding: 'SAME', 'VALID', or n pairs (low, high).
       dimension_numbers: three strings such as ('NHWC', 'HWIO', 'NHWC').
 
@@ -326,8 +328,10 @@ def conv_transpose_shape_tuple(
             _transposed_padding(k, s, padding)
             for k, s in zip(right[2:], window_strides, strict=True)
         ]
-    spread = [dilated(n, s) for n, s in zip(left[2:], window_strides, strict=True)]
-    shape = conv_shape_tuple([*left[:2], *spread], right, [1] * len(spread), padding)
+    dilated_sizes = [dilated(n, s) for n, s in zip(left[2:], window_strides, strict=True)]
+    shape = conv_shape_tuple(
+        [*left[:2], *dilated_sizes], right, [1] * len(dilated_sizes), padding
+    )
     return tuple(int(shape[i]) for i in np.argsort(out))
 
 
@@ -335,7 +339,7 @@ def conv_transpose_shape_tuple(
 
 
 def _identity(n: int, dtype: Any) -> Any:
-    """Return the n x n identity matrix, made in the program."""
+    """Return the n x n identity matrix, computed by the program."""
     rows = add(broadcasted_iota(np.int32, (n, n), 0), np.int32(0))
     return cast(eq(rows, broadcasted_iota(np.int32, (n, n), 1)), dtype)
 
@@ -351,7 +355,7 @@ def conv_general_dilated_patches(
     precision: Any = None,
     preferred_element_type: Any = None,
 ) -> Any:
-    """Return the windows over which a convolution would sum, as features.
+    """Extract the windows over which a convolution sums, as features.
 
     Args:
       lhs: array of rank n + 2, with c features.
@@ -412,12 +416,12 @@ def conv_general_dilated_local(
     dimension_numbers: Any = None,
     precision: Any = None,
 ) -> Any:
-    """Return a convolution whose kernel differs from place to place (locally connected).
+    """Convolve with a kernel for each position of the result (locally connected).
 
     Args:
       lhs: array of rank n + 2, with c features.
-      rhs: kernels: out features, c * prod(filter_shape), and n axes of places, in the
-        order of `dimension_numbers`.
+      rhs: kernels: out features, c * prod(filter_shape), and n axes of result positions,
+        in the order of `dimension_numbers`.
       window_strides, padding: as in `conv_general_dilated`.
       filter_shape: the n sizes of the window.
       lhs_dilation, rhs_dilation, dimension_numbers: as in `conv_general_dilated`.
@@ -440,11 +444,11 @@ def conv_general_dilated_local(
         raise errors.type_error(
             f"conv_general_dilated_local got lhs of rank {len(left)} and rhs of"
             f" rank {len(right)}.",
-            why="there is one kernel a place, so both have n spatial axes.",
+            why="Each position has its own kernel, so both have n spatial axes.",
         )
     numbers = conv_dimension_numbers(left, right, dimension_numbers)
     both = precisions.canonical(precision)
-    # Cutting patches out is exact in the operand's own precision, or close to it.
+    # Patches are copies, so their products by one-hot kernels need only lhs's precision.
     first = (both[0], both[0]) if type(both) is tuple else both
     patches = conv_general_dilated_patches(
         lhs, filter_shape, window_strides, padding, lhs_dilation, rhs_dilation, numbers, first
@@ -454,7 +458,7 @@ def conv_general_dilated_local(
         patches, rhs, (((out_spec[1],), (rhs_spec[1],)), (out_spec[2:], rhs_spec[2:])), both
     )
     n = len(out_spec) - 2
-    order = [0] * (n + 2)
-    for place, axis in zip((n, n + 1, *range(n)), out_spec, strict=True):
-        order[axis] = place
-    return transpose(out, order)
+    permutation = [0] * (n + 2)
+    for position, axis in zip((n, n + 1, *range(n)), out_spec, strict=True):
+        permutation[axis] = position
+    return transpose(out, permutation)

@@ -2,14 +2,15 @@
 
     out[n, o, p] = sum over i, k of lhs[n, i, p stride + k dilation - pad] rhs[o, i, k]
 
-A convolution is linear in each operand.  With respect to lhs its transpose is a
-convolution of the cotangent with the flipped kernel, strides and base dilation
-exchanged; with respect to rhs it is one of lhs with the cotangent, batch and feature
-axes exchanged, strides and window dilation exchanged (Dumoulin and Visin, "A guide to
-convolution arithmetic for deep learning", arXiv:1603.07285).  Feature groups of one are
-batch groups of the other.  A lane axis goes into the batch axis, or becomes groups.
+A convolution is linear in each operand.  With respect to lhs, its transpose convolves the
+cotangent with the flipped kernel; strides and base dilation are exchanged.  With respect to
+rhs, its transpose convolves lhs with the cotangent; batch and feature axes are exchanged,
+and so are strides and window dilation (Dumoulin and Visin, "A guide to convolution
+arithmetic for deep learning", arXiv:1603.07285).  Feature groups of the convolution become
+batch groups of a transpose, and vice versa.  A lane axis is merged into the batch axis, or
+becomes groups.
 
-Next: conv_functions.py, the functions over conv_general_dilated.
+Next: conv_functions.py, functions built on conv_general_dilated.
 """
 
 from __future__ import annotations
@@ -60,8 +61,8 @@ __all__ = (
 
 
 class ConvDimensionNumbers(NamedTuple):
-    """Where the axes of a convolution are: (batch, feature, spatial...) of operand and
-    result, (out feature, in feature, spatial...) of the kernel.
+    """The axes of a convolution: (batch, feature, spatial...) of operand and result,
+    (out feature, in feature, spatial...) of the kernel.
 
     >>> ConvDimensionNumbers((0, 2, 1), (2, 1, 0), (0, 2, 1)).lhs_spec
     (0, 2, 1)
@@ -81,7 +82,7 @@ ConvGeneralDilatedDimensionNumbers = None | ConvDimensionNumbers | tuple[str, st
 def conv_dimension_numbers(
     lhs_shape: Any, rhs_shape: Any, dimension_numbers: Any
 ) -> ConvDimensionNumbers:
-    """Return the numbers that strings such as ('NHWC', 'HWIO', 'NHWC') stand for.
+    """Return the dimension numbers for strings such as ('NHWC', 'HWIO', 'NHWC').
 
     Args:
       lhs_shape, rhs_shape: the shapes of operand and kernel.
@@ -92,7 +93,7 @@ def conv_dimension_numbers(
       then features, then the spatial ones.
 
     Raises:
-      TypeError: strings of the wrong length or letters, or ranks that differ.
+      TypeError: strings have wrong lengths or letters, or ranks differ.
 
     Example:
       >>> conv_dimension_numbers((1, 8, 3), (3, 3, 5), ('NHC', 'HIO', 'NHC'))
@@ -127,7 +128,7 @@ def conv_dimension_numbers(
 
 
 def conv_general_permutations(dimension_numbers: Any) -> tuple[Any, Any, Any]:
-    """Return the axes that bring operand, kernel and result to batch-and-feature-first order.
+    """Return the permutations of operand, kernel and result to batch-and-feature-first.
 
     Args:
       dimension_numbers: three strings such as ('NHWC', 'HWIO', 'NHWC').
@@ -136,7 +137,7 @@ def conv_general_permutations(dimension_numbers: Any) -> tuple[Any, Any, Any]:
       Three tuples of axes, each a permutation.
 
     Raises:
-      TypeError: a letter is missing or comes twice, or spatial letters differ.
+      TypeError: a letter is missing or repeated, or spatial letters differ.
 
     Example:
       >>> conv_general_permutations(('NHC', 'HIO', 'NHC'))
@@ -178,9 +179,9 @@ conv_general_dilated_p = Primitive("conv_general_dilated")
 conv_general_dilated_p.out_sharding_param = "out_sharding"
 
 
-def _conv_lie(specs: Any, avals: Any, outs: Any, params: Any) -> list[Any]:
+def _conv_sharding_rule(specs: Any, avals: Any, outs: Any, params: Any) -> list[Any]:
     (left, right), (lhs, _, out) = specs, params["dimension_numbers"]
-    if any(right) or left[lhs[1]]:  # sums over parts, or cuts of two operands in one
+    if any(right) or left[lhs[1]]:  # sums over shards, or two operands' shardings
         raise ambiguous_sharding_error(
             "Please specify the output sharding via `out_sharding` parameter of"
             " `conv_general_dilated`",
@@ -193,7 +194,7 @@ def _conv_lie(specs: Any, avals: Any, outs: Any, params: Any) -> list[Any]:
     return [tuple(spec)]
 
 
-conv_general_dilated_p.sharding_rule = _conv_lie
+conv_general_dilated_p.sharding_rule = _conv_sharding_rule
 
 
 def _conv_abstract(
@@ -219,7 +220,7 @@ def _conv_abstract(
     out = [0] * lhs.ndim
     out[out_spec[0]] = lhs.shape[lhs_spec[0]] // batch_group_count
     out[out_spec[1]] = rhs.shape[rhs_spec[0]]
-    spatial = spatial_places(
+    spatial = spatial_sizes(
         _spatial(lhs.shape, lhs_spec),
         _spatial(rhs.shape, rhs_spec),
         window_strides,
@@ -235,7 +236,7 @@ def _conv_abstract(
     return shaped(tuple(out), dtype, lhs.weak_type and rhs.weak_type)
 
 
-def spatial_places(
+def spatial_sizes(
     lhs: Sequence[int], rhs: Sequence[int], strides, padding, lhs_dilation, rhs_dilation
 ) -> list[int]:
     """Return the spatial sizes of a result."""
@@ -247,7 +248,7 @@ def spatial_places(
         if falls_below(extent, 0):
             raise ValueError(
                 f"conv_general_dilated padding {(lo, hi)} removes more than the"
-                f" {dilated(n, b)} elements that are there."
+                f" {dilated(n, b)} elements of the axis."
             )
         out.append(window_count(extent, dilated(k, d), s))
     return out
@@ -331,8 +332,8 @@ def _check_preferred(dtype: Any, preferred: Any) -> None:
     )
     if old != new and (old, new) != (0, 1):
         raise TypeError(
-            f"conv_general_dilated of {dtype} cannot give {preferred}: integers give"
-            " integers or floats, floats give floats, complex numbers complex ones."
+            f"conv_general_dilated of {dtype}cannot return {preferred}: integers produce"
+            " integers or floats, floats produce floats, complex numbers produce complex ones."
         )
     if old == new == 0 and dtypes.is_signed(dtype) and dtypes.is_unsigned(preferred):
         raise TypeError(
@@ -346,23 +347,23 @@ def _check_preferred(dtype: Any, preferred: Any) -> None:
         )
 
 
-# ------------------------------------------------------ axes taken apart, put together
+# ------------------------------------------------------ splitting and merging of axes
 
 
-def take_out(x: Any, axis: int, n: int) -> Any:
-    """`x` with `axis` of size n m as axes n, m."""
+def split_axis(x: Any, axis: int, n: int) -> Any:
+    """Split `axis` of size n m into axes of sizes n and m."""
     shape = core.aval_of(x).shape
     return reshape(x, (*shape[:axis], n, shape[axis] // n, *shape[axis + 1 :]))
 
 
-def put_into(x: Any, src: int, dst: int) -> Any:
-    """`x` with axis `src` merged, as the slower one, into axis `dst` of the others."""
+def merge_axis(x: Any, src: int, dst: int) -> Any:
+    """Merge axis `src`, as the slower one, into axis `dst` of the other axes."""
     shape = core.aval_of(x).shape
-    order = [i for i in range(len(shape)) if i != src]
-    order.insert(dst, src)
-    sizes = [shape[i] for i in order]
+    permutation = [i for i in range(len(shape)) if i != src]
+    permutation.insert(dst, src)
+    sizes = [shape[i] for i in permutation]
     sizes[dst : dst + 2] = [sizes[dst] * sizes[dst + 1]]
-    return reshape(x, sizes, dimensions=order)
+    return reshape(x, sizes, dimensions=permutation)
 
 
 # --------------------------------------------------------------------------- transpose
@@ -416,7 +417,7 @@ def _transpose_lhs(
     groups = features * batches  # one of them is 1
     if groups > 1:
         # Each group of out features reads its own in features.
-        rhs = put_into(take_out(rhs, rhs_spec[0], groups), rhs_spec[0], rhs_spec[1])
+        rhs = merge_axis(split_axis(rhs, rhs_spec[0], groups), rhs_spec[0], rhs_spec[1])
     flipped = cast(rev(rhs, rhs_spec[2:]), ct_aval.dtype)
     out = conv_general_dilated_p.bind(
         ct,
@@ -432,7 +433,7 @@ def _transpose_lhs(
         **params,
     )
     if batches > 1:
-        out = put_into(take_out(out, lhs_spec[1], batches), lhs_spec[1], lhs_spec[0])
+        out = merge_axis(split_axis(out, lhs_spec[1], batches), lhs_spec[1], lhs_spec[0])
     return cast(out, aval.dtype)
 
 
@@ -499,7 +500,7 @@ def _conv_batch(
     lhs_spec, rhs_spec, out_spec = dimension_numbers
     (lhs, rhs), (left, right) = args, dims
     features, batches = feature_group_count, batch_group_count
-    if not axis.size:  # no number of groups, and nothing to compute
+    if not axis.size:  # the number of groups must be positive
         out = _conv_abstract(
             _lane_of(lhs, left),
             _lane_of(rhs, right),
@@ -523,27 +524,27 @@ def _conv_batch(
     if left is not None and right is not None:
         if batches > 1:
             batches *= axis.size
-            lhs = put_into(lhs, left, lhs_spec[0])
+            lhs = merge_axis(lhs, left, lhs_spec[0])
         else:
             features *= axis.size
-            lhs = put_into(lhs, left, lhs_spec[1])
-        rhs = put_into(rhs, right, rhs_spec[0])
-        return take_out(conv(lhs, rhs), out_spec[1], axis.size), out_spec[1]
+            lhs = merge_axis(lhs, left, lhs_spec[1])
+        rhs = merge_axis(rhs, right, rhs_spec[0])
+        return split_axis(conv(lhs, rhs), out_spec[1], axis.size), out_spec[1]
     if left is not None:
         if batches == 1:
-            out = conv(put_into(lhs, left, lhs_spec[0]), rhs)
+            out = conv(merge_axis(lhs, left, lhs_spec[0]), rhs)
         else:
             lhs = _into_groups(lhs, left, lhs_spec[0], batches)
             out = conv(lhs, rhs)
-        return take_out(out, out_spec[0], axis.size), out_spec[0]
+        return split_axis(out, out_spec[0], axis.size), out_spec[0]
     groups = features * batches
     if groups == 1:
-        out = conv(lhs, put_into(rhs, right, rhs_spec[0]))
-        return take_out(out, out_spec[1], axis.size), out_spec[1]
+        out = conv(lhs, merge_axis(rhs, right, rhs_spec[0]))
+        return split_axis(out, out_spec[1], axis.size), out_spec[1]
     out = conv(lhs, _into_groups(rhs, right, rhs_spec[0], groups))
     at = out_spec[1]
-    out = take_out(take_out(out, at, groups), at + 1, axis.size)
-    return put_into(out, at, at + 1), at  # (group, lane, rest) -> (lane, group rest)
+    out = split_axis(split_axis(out, at, groups), at + 1, axis.size)
+    return merge_axis(out, at, at + 1), at  # (group, lane, rest) -> (lane, group rest)
 
 
 def _lane_of(x: Any, dim: int | None) -> Any:
@@ -555,10 +556,10 @@ def _lane_of(x: Any, dim: int | None) -> Any:
 
 def _into_groups(x: Any, lane: int, axis: int, groups: int) -> Any:
     """Merge a lane axis into each of the groups of an axis: (group, lane, rest)."""
-    here = axis + (axis >= lane)
-    x = take_out(x, here, groups)
-    x = put_into(x, lane + (here < lane), axis + 1)
-    return put_into(x, axis, axis)
+    axis_in_x = axis + (axis >= lane)
+    x = split_axis(x, axis_in_x, groups)
+    x = merge_axis(x, lane + (axis_in_x < lane), axis + 1)
+    return merge_axis(x, axis, axis)
 
 
 # ---------------------------------------------------------------------------- lowering
@@ -576,15 +577,15 @@ def _conv_lower(ctx: Any, lhs: Any, rhs: Any, **params: Any) -> Any:
 
 
 def _padded_lhs(ctx: Any, lhs: Any, params: Any) -> tuple[Any, Any]:
-    """Return the left side padded, and the parameters for that."""
+    """Emit the padding of lhs; return it and the params without padding."""
     aval, n = ctx.avals_in[0], len(params["padding"])
     pads: list[Any] = [(0, 0)] * aval.ndim
-    spread = [1] * aval.ndim
+    dilation = [1] * aval.ndim
     spatial = params["dimension_numbers"].lhs_spec[2:]
     for axis, pad, d in zip(spatial, params["padding"], params["lhs_dilation"], strict=True):
-        pads[axis], spread[axis] = pad, d
+        pads[axis], dilation[axis] = pad, d
     zero = ctx.constant(0, shaped((), aval.dtype))
-    lhs, _ = padded(ctx, lhs, aval, zero, pads, spread)
+    lhs, _ = padded(ctx, lhs, aval, zero, pads, dilation)
     return lhs, {**params, "padding": ((0, 0),) * n, "lhs_dilation": (1,) * n}
 
 
@@ -637,21 +638,21 @@ def _numbers_text(numbers: ConvDimensionNumbers) -> str:
 
 
 def _lower_complex(ctx: Any, lhs: Any, rhs: Any, out: Any, params: Any) -> Any:
-    """Three real convolutions (Gauss): (a + b) c, a (d - c), b (c + d)."""
+    """Lower to three real convolutions (Gauss): (a + b) c, a (d - c), b (c + d)."""
     left, right = ctx.avals_in
     real = dtypes.real_of(left.dtype)
-    part = shaped(out.shape, dtypes.real_of(out.dtype))
+    part_aval = shaped(out.shape, dtypes.real_of(out.dtype))
     left, right = shaped(left.shape, real), shaped(right.shape, real)
     a, b = ctx.op("real", left, lhs), ctx.op("imag", left, lhs)
     c, d = ctx.op("real", right, rhs), ctx.op("imag", right, rhs)
-    first = _emit_conv(ctx, ctx.op("add", left, a, b), c, part, **params)
-    second = _emit_conv(ctx, a, ctx.op("subtract", right, d, c), part, **params)
-    third = _emit_conv(ctx, b, ctx.op("add", right, c, d), part, **params)
+    first = _emit_conv(ctx, ctx.op("add", left, a, b), c, part_aval, **params)
+    second = _emit_conv(ctx, a, ctx.op("subtract", right, d, c), part_aval, **params)
+    third = _emit_conv(ctx, b, ctx.op("add", right, c, d), part_aval, **params)
     return ctx.op(
         "complex",
         out,
-        ctx.op("subtract", part, first, third),
-        ctx.op("add", part, first, second),
+        ctx.op("subtract", part_aval, first, third),
+        ctx.op("add", part_aval, first, second),
     )
 
 
@@ -669,7 +670,7 @@ conv_general_dilated_p.lower = _conv_lower
 
 
 def _conv_flops(ins: Sequence[Any], outs: Sequence[Any], params: Any) -> int:
-    """Of each result, as many as there are weights of its feature."""
+    """Count two operations per result element and weight of its feature."""
     features = ins[1].shape[params["dimension_numbers"].rhs_spec[0]]
     return 2 * int(outs[0].size) * (int(ins[1].size) // features)
 
@@ -678,7 +679,7 @@ conv_general_dilated_p.flops = _conv_flops
 
 
 def _conv_axes(ins: Sequence[Any], outs: Sequence[Any], params: Any) -> list[list[Any]]:
-    """Of the left side, spatial axes reach along windows; of weights, features stay."""
+    """Return `axes_of`: spatial axes of lhs reach along windows; features of rhs stay."""
     lhs_spec, rhs_spec, out_spec = params["dimension_numbers"]
     (lhs, rhs), (out,) = ins, outs
     left: list[Any] = [None] * out.ndim
@@ -727,29 +728,29 @@ def conv_general_dilated(
     preferred_element_type: Any = None,
     out_sharding: Any = None,
 ) -> Any:
-    """Convolution with strides, padding, dilations and groups.
+    """Convolve with strides, padding, dilations and groups.
 
     Args:
       lhs: array of rank n + 2: a batch axis, a feature axis, n spatial axes.
       rhs: kernel of rank n + 2: out features, in features, n spatial axes.
       window_strides: n strides.
       padding: 'SAME', 'SAME_LOWER', 'VALID', or n pairs (low, high).
-      lhs_dilation, rhs_dilation: n factors by which operand and kernel are spread
+      lhs_dilation, rhs_dilation: n factors by which operand and kernel are dilated
         (default: ones).
-      dimension_numbers: where the axes are: None (in the order above),
-        three strings such as ('NHWC', 'HWIO', 'NHWC'), or a `ConvDimensionNumbers`.
+      dimension_numbers: the order of axes: None (the order above), three strings such as
+        ('NHWC', 'HWIO', 'NHWC'), or a `ConvDimensionNumbers`.
       feature_group_count, batch_group_count: the numbers of groups of features, or of
-        batch elements, that are convolved apart.
+        batch elements, that are convolved separately.
       precision, preferred_element_type: as in `dot_general`.
-      out_sharding: how to lay the result out on devices (None: the compiler's choice).
+      out_sharding: the sharding of the result (None: the compiler's choice).
 
     Returns:
-      An array of batch, out features and n spatial axes, placed as `dimension_numbers`
-      says, of the operands' dtype or `preferred_element_type`.
+      An array of batch, out features and n spatial axes, in the order of
+      `dimension_numbers`, of the operands' dtype or `preferred_element_type`.
 
     Raises:
-      ValueError: sizes do not go together.
-      TypeError: dtypes or dimension numbers do not, or strides are no sequence.
+      ValueError: sizes are incompatible.
+      TypeError: dtypes or dimension numbers are, or strides are not a sequence.
 
     Example:
       >>> import minijax.numpy as jnp
@@ -765,15 +766,15 @@ def conv_general_dilated(
             f"window_strides must be a sequence of ints, got {window_strides}."
         )
     strides = tuple(map(int, window_strides))
-    spread = ints(lhs_dilation, "lhs_dilation", n)
-    apart = ints(rhs_dilation, "rhs_dilation", n)
+    lhs_dilations = ints(lhs_dilation, "lhs_dilation", n)
+    rhs_dilations = ints(rhs_dilation, "rhs_dilation", n)
     return conv_general_dilated_p.bind(
         lhs,
         rhs,
         window_strides=strides,
-        padding=_pads(padding, numbers, left, right, strides, spread, apart),
-        lhs_dilation=spread,
-        rhs_dilation=apart,
+        padding=_pads(padding, numbers, left, right, strides, lhs_dilations, rhs_dilations),
+        lhs_dilation=lhs_dilations,
+        rhs_dilation=rhs_dilations,
         dimension_numbers=numbers,
         feature_group_count=int(feature_group_count),
         batch_group_count=int(batch_group_count),
@@ -783,7 +784,7 @@ def conv_general_dilated(
     )
 
 
-def _pads(padding, numbers, lhs, rhs, strides, spread, apart) -> Pads:
+def _pads(padding, numbers, lhs, rhs, strides, lhs_dilations, rhs_dilations) -> Pads:
     """Return a (low, high) pair for each spatial axis."""
     if not isinstance(padding, str) and not hasattr(padding, "name"):
         try:
@@ -793,20 +794,21 @@ def _pads(padding, numbers, lhs, rhs, strides, spread, apart) -> Pads:
                 "padding argument to conv_general_dilated should be a string or a"
                 f" sequence of (low, high) pairs, got {padding}"
             ) from None
-        if len(pads) != len(spread):
+        if len(pads) != len(lhs_dilations):
             raise TypeError(
                 "Wrong number of explicit pads for convolution: expected"
-                f" {len(spread)}, got {len(pads)}."
+                f" {len(lhs_dilations)}, got {len(pads)}."
             )
         return pads
-    if any(d != 1 for d in spread):
+    if any(d != 1 for d in lhs_dilations):
         raise errors.value_error(
             "String padding is not implemented for transposed convolution using this op.",
-            which=f"padding={padding!r}, lhs_dilation={spread}",
-            tries=["a (low, high) pair an axis", "lax.conv_transpose"],
+            which=f"padding={padding!r}, lhs_dilation={lhs_dilations}",
+            tries=["a (low, high) pair per axis", "lax.conv_transpose"],
         )
     windows = [
-        dilated(k, d) for k, d in zip(_spatial(rhs, numbers.rhs_spec), apart, strict=True)
+        dilated(k, d)
+        for k, d in zip(_spatial(rhs, numbers.rhs_spec), rhs_dilations, strict=True)
     ]
     if len(strides) != len(windows):
         raise ValueError(

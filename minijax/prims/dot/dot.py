@@ -1,10 +1,11 @@
 """Dot products: `dot_general` and the functions over it.
 
-    result[batch.., lhs_kept.., rhs_kept..] = sum over contracted axes of lhs * rhs
+    result[batch.., lhs_free.., rhs_free..] = sum over contracted axes of lhs * rhs
 
-A dot is linear in each operand.  Its transpose is another dot: the cotangent against
-the other operand, over that one's kept axes.  A lane axis of both operands is one more
-batch axis, of one operand one more kept axis; so every rule is a permutation of axes.
+The free axes of an operand are neither batch axes nor contracted.  A dot is linear in each
+operand.  Its transpose is the dot of the cotangent and the other operand over the other
+operand's free axes.  If both operands have a lane axis, it becomes a batch axis; if one has
+it, a free axis.  So every rule is a permutation of axes.
 
 Source: the StableHLO specification, dot_general.  Next: ragged.py.
 """
@@ -48,15 +49,17 @@ DotDimensionNumbers = tuple[
 
 @functools.cache
 def _rank(dtype: Any) -> tuple[Any, ...]:
-    """Return where a dtype stands when two meet in a dot (XLA's order: the wider range wins,
-    then the finer step, then the wider storage, then the signed one)."""
-    part = dtypes.real_of(dtype)
+    """Return a dtype's rank; the operand dtype of higher rank is the dtype of the product.
+
+    XLA's order: the wider range wins, then the finer step, then the wider storage, then the
+    signed dtype."""
+    real_dtype = dtypes.real_of(dtype)
     exponent = mantissa = -1
-    if dtypes.is_float(part):
-        info = ml_dtypes.finfo(part)
+    if dtypes.is_float(real_dtype):
+        info = ml_dtypes.finfo(real_dtype)
         exponent, mantissa = int(info.maxexp), int(info.nmant)
-    signed = not dtypes.is_unsigned(part)
-    return dtypes.is_complex(dtype), exponent, mantissa, bit_width(part), signed
+    signed = not dtypes.is_unsigned(real_dtype)
+    return dtypes.is_complex(dtype), exponent, mantissa, bit_width(real_dtype), signed
 
 
 @functools.cache
@@ -76,7 +79,7 @@ def product_dtype(name: str, lhs: Any, rhs: Any, preferred: Any) -> Any:
     elif _rank(lhs) == _rank(rhs):
         raise errors.type_error(
             f"{name} argument type error: {lhs}, {rhs}.",
-            why="neither of the two dtypes holds the other.",
+            why="Neither dtype contains all values of the other.",
             tries=["convert one operand with .astype(...)"],
         )
     else:
@@ -96,19 +99,22 @@ def check_width(dtype: Any, preferred: Any) -> None:
             "`preferred_element_type` must not be narrower than the original type,"
             f" got preferred_element_type of {preferred} for result type of"
             f" {dtype}.",
-            tries=["leave it out, and convert the result with .astype(...)"],
+            tries=["omit it, and convert the result with .astype(...)"],
         )
 
 
 def dot_shape(lhs: Any, rhs: Any, dims: Any) -> tuple[int, ...]:
-    """Return the shape of a dot; TypeError for dimension numbers that do not fit."""
-    (l_sum, r_sum), (l_batch, r_batch) = dims
+    """Return the shape of a dot; raise TypeError for invalid dimension numbers."""
+    (lhs_contracting, rhs_contracting), (lhs_batch, rhs_batch) = dims
     for side, aval, summed, batch in (
-        ("lhs", lhs, l_sum, l_batch),
-        ("rhs", rhs, r_sum, r_batch),
+        ("lhs", lhs, lhs_contracting, lhs_batch),
+        ("rhs", rhs, rhs_contracting, rhs_batch),
     ):
         _check_side(side, aval, summed, batch)
-    for what, left, right in (("batch", l_batch, r_batch), ("contracting", l_sum, r_sum)):
+    for what, left, right in (
+        ("batch", lhs_batch, rhs_batch),
+        ("contracting", lhs_contracting, rhs_contracting),
+    ):
         if len(left) != len(right):
             raise _dim_error(
                 f"equal numbers of lhs_{what} and rhs_{what} dimensions, got"
@@ -126,12 +132,12 @@ def dot_shape(lhs: Any, rhs: Any, dims: Any) -> tuple[int, ...]:
                 lhs,
                 rhs,
             )
-    left_kept = kept_axes(lhs.ndim, l_sum, l_batch)
-    right_kept = kept_axes(rhs.ndim, r_sum, r_batch)
+    lhs_free = free_axes(lhs.ndim, lhs_contracting, lhs_batch)
+    rhs_free = free_axes(rhs.ndim, rhs_contracting, rhs_batch)
     return (
-        *(lhs.shape[i] for i in l_batch),
-        *(lhs.shape[i] for i in left_kept),
-        *(rhs.shape[i] for i in right_kept),
+        *(lhs.shape[i] for i in lhs_batch),
+        *(lhs.shape[i] for i in lhs_free),
+        *(rhs.shape[i] for i in rhs_free),
     )
 
 
@@ -164,7 +170,7 @@ def _dim_error(text: str, *avals: Any) -> TypeError:
     )
 
 
-def kept_axes(ndim: int, *taken: Sequence[int]) -> tuple[int, ...]:
+def free_axes(ndim: int, *taken: Sequence[int]) -> tuple[int, ...]:
     """Return the axes below `ndim` that are in none of `taken`, ascending."""
     used = {i for axes in taken for i in axes}
     return tuple(i for i in range(ndim) if i not in used)
@@ -190,32 +196,35 @@ def _dot_abstract(
 
 def _dot_sharding_rule(specs: Any, avals: Any, outs: Any, params: Any) -> list[Any]:
     (left, right), numbers = specs, params["dimension_numbers"]
-    (l_sum, r_sum), (l_batch, r_batch) = numbers
+    (lhs_contracting, rhs_contracting), (lhs_batch, rhs_batch) = numbers
     batch = []
-    for i, j in zip(l_batch, r_batch, strict=True):
+    for i, j in zip(lhs_batch, rhs_batch, strict=True):
         if None not in (left[i], right[j]) and left[i] != right[j]:
             raise ambiguous_sharding_error(
                 "dot_general requires lhs batch dimensions and rhs batch dimensions to"
                 f" have the consistent sharding, got {left[i]} and {right[j]}."
             )
-        batch.append(left[i])  # where the left is whole there, so is the result
-    sums = tuple(left[i] for i in l_sum), tuple(right[j] for j in r_sum)
-    if any(a and b and a != b for a, b in zip(*sums, strict=True)):
+        batch.append(left[i])  # replicated along it if lhs is
+    contracted_entries = (
+        tuple(left[i] for i in lhs_contracting),
+        tuple(right[j] for j in rhs_contracting),
+    )
+    if any(a and b and a != b for a, b in zip(*contracted_entries, strict=True)):
         raise ambiguous_sharding_error(
             "dot_general requires contracting dimensions to have consistent sharding,"
-            f" got {sums[0]} and {sums[1]}."
+            f" got {contracted_entries[0]} and {contracted_entries[1]}."
         )
-    if any(a and b for a, b in zip(*sums, strict=True)):
+    if any(a and b for a, b in zip(*contracted_entries, strict=True)):
         raise ambiguous_sharding_error(
             "Contracting dimensions are sharded and it is ambiguous how the output should"
             " be sharded. Please specify the output sharding via the `out_sharding`"
-            f" parameter. Got lhs_contracting_spec={sums[0]} and"
-            f" rhs_contracting_spec={sums[1]}",
+            f" parameter. Got lhs_contracting_spec={contracted_entries[0]} and"
+            f" rhs_contracting_spec={contracted_entries[1]}",
             tries=["out_sharding=P(...)", "jax.sharding.reshard(x, sharding)"],
         )
-    l_kept = kept_axes(avals[0].ndim, l_sum, l_batch)
-    r_kept = kept_axes(avals[1].ndim, r_sum, r_batch)
-    return [(*batch, *(left[i] for i in l_kept), *(right[i] for i in r_kept))]
+    lhs_free = free_axes(avals[0].ndim, lhs_contracting, lhs_batch)
+    rhs_free = free_axes(avals[1].ndim, rhs_contracting, rhs_batch)
+    return [(*batch, *(left[i] for i in lhs_free), *(right[i] for i in rhs_free))]
 
 
 dot_general_p.sharding_rule = _dot_sharding_rule
@@ -223,63 +232,67 @@ dot_general_p.out_sharding_param = "out_sharding"
 dot_general_p.linearity = "product"
 
 
-def _check_asked(said: Any, specs: Any, avals: Any, params: Any) -> None:
-    """What is to be unreduced is what a sum over cut axes leaves to be added up."""
-    terms = frozenset() if said is None else said.spec.unreduced
-    (l_sum, _), _ = params["dimension_numbers"]
-    cut = tuple(specs[0][i] for i in l_sum)
+def _check_unreduced(requested: Any, specs: Any, avals: Any, params: Any) -> None:
+    """Raise unless the unreduced axes requested are the mesh axes of contracted axes."""
+    unreduced = frozenset() if requested is None else requested.spec.unreduced
+    (lhs_contracting, _), _ = params["dimension_numbers"]
+    contracted_entries = tuple(specs[0][i] for i in lhs_contracting)
     before = frozenset().union(*[reduction_axes_of(a).unreduced for a in avals])
-    if terms and terms != before | {a for entry in cut for a in axes_in(entry)}:
+    if unreduced and unreduced != before | {
+        a for entry in contracted_entries for a in axes_in(entry)
+    }:
         raise ambiguous_sharding_error(
             "out_sharding's unreduced axes should be equal to the contracting specs. Got"
-            f" unreduced axes={terms} and contracting spec={cut}",
+            f" unreduced axes={unreduced} and contracting spec={contracted_entries}",
             avals,
         )
 
 
-dot_general_p.check_out_sharding = _check_asked
+dot_general_p.check_out_sharding = _check_unreduced
 
 
 def _dot_transpose_one(ct, other, aval, own, others, left: bool, params):
     """Return the cotangent of one operand (with axes `own`: contracted, batch)."""
-    (own_sum, own_batch), (other_sum, other_batch) = own, others
-    own_kept = kept_axes(aval.ndim, own_sum, own_batch)
+    (own_contracting, own_batch), (other_contracting, other_batch) = own, others
+    own_free = free_axes(aval.ndim, own_contracting, own_batch)
     other_ndim = len(core.aval_of(other).shape)
-    other_kept = kept_axes(other_ndim, other_sum, other_batch)
-    n, ct_ndim = len(own_batch), len(own_batch) + len(own_kept) + len(other_kept)
+    other_free = free_axes(other_ndim, other_contracting, other_batch)
+    n, ct_ndim = len(own_batch), len(own_batch) + len(own_free) + len(other_free)
     ct_batch = tuple(range(n))
-    start = n + len(own_kept) if left else n
-    ct_sum = tuple(range(start, start + len(other_kept)))
+    start = n + len(own_free) if left else n
+    ct_contracting = tuple(range(start, start + len(other_free)))
     assert len(core.aval_of(ct).shape) == ct_ndim
-    # The dot leaves the operand's contracted axes in the order of the other's.
-    by_other = sorted(range(len(other_sum)), key=other_sum.__getitem__)
-    places = (*own_batch, *own_kept, *(own_sum[i] for i in by_other))
-    there = sharding_for_aval(aval.to_ct_aval(), ct, other)
-    if there is not None:
-        entries = tuple(there.spec[i] if i < len(there.spec) else None for i in places)
-        there = there.with_spec(there.spec.update(partitions=entries))
+    # In the dot's result, the operand's contracted axes have the order of the other's.
+    by_other = sorted(range(len(other_contracting)), key=other_contracting.__getitem__)
+    axis_of_result = (*own_batch, *own_free, *(own_contracting[i] for i in by_other))
+    out_sharding = sharding_for_aval(aval.to_ct_aval(), ct, other)
+    if out_sharding is not None:
+        entries = tuple(
+            out_sharding.spec[i] if i < len(out_sharding.spec) else None for i in axis_of_result
+        )
+        out_sharding = out_sharding.with_spec(out_sharding.spec.update(partitions=entries))
     out = dot_general_p.bind(
         ct,
         other,
-        dimension_numbers=((ct_sum, other_kept), (ct_batch, other_batch)),
-        **{**params, "out_sharding": there},
+        dimension_numbers=((ct_contracting, other_free), (ct_batch, other_batch)),
+        **{**params, "out_sharding": out_sharding},
     )
-    out = transpose(out, tuple(sorted(range(aval.ndim), key=places.__getitem__)))
+    out = transpose(out, tuple(sorted(range(aval.ndim), key=axis_of_result.__getitem__)))
     if core.aval_of(out).dtype != aval.dtype:
         out = cast(out, aval.dtype)
     return out
 
 
 def _dot_transpose(ct, lhs, rhs, *, dimension_numbers, **params) -> list[Any]:
-    (l_sum, r_sum), (l_batch, r_batch) = dimension_numbers
-    left, right = (l_sum, l_batch), (r_sum, r_batch)
+    (lhs_contracting, rhs_contracting), (lhs_batch, rhs_batch) = dimension_numbers
+    left, right = (lhs_contracting, lhs_batch), (rhs_contracting, rhs_batch)
     if is_linear(lhs):
         return [_dot_transpose_one(ct, rhs, lhs.aval, left, right, True, params), None]
     return [None, _dot_transpose_one(ct, lhs, rhs.aval, right, left, False, params)]
 
 
-def _bump(axes: Sequence[int], dim: int | None) -> tuple[int, ...]:
-    """Axes of one lane as axes of all lanes together."""
+def _shift_axes(axes: Sequence[int], dim: int | None) -> tuple[int, ...]:
+    """Return axes of one lane as axes of the operand with its lane axis."""
     if dim is None:
         return tuple(axes)
     return tuple(i + (i >= dim) for i in axes)
@@ -288,20 +301,29 @@ def _bump(axes: Sequence[int], dim: int | None) -> tuple[int, ...]:
 def batch_dimensions(
     ndims: Sequence[int], dims: Sequence[int | None], numbers: Any
 ) -> tuple[Any, int]:
-    """Dimension numbers of the dot over all lanes, and where its lane axis is."""
-    (l_sum, r_sum), (l_batch, r_batch) = numbers
+    """Return the numbers of the dot over all lanes, and the result's lane axis."""
+    (lhs_contracting, rhs_contracting), (lhs_batch, rhs_batch) = numbers
     left, right = dims
-    l_sum, l_batch = _bump(l_sum, left), _bump(l_batch, left)
-    r_sum, r_batch = _bump(r_sum, right), _bump(r_batch, right)
+    lhs_contracting, lhs_batch = (
+        _shift_axes(lhs_contracting, left),
+        _shift_axes(lhs_batch, left),
+    )
+    rhs_contracting, rhs_batch = (
+        _shift_axes(rhs_contracting, right),
+        _shift_axes(rhs_batch, right),
+    )
     if left is not None and right is not None:
-        return ((l_sum, r_sum), ((left, *l_batch), (right, *r_batch))), 0
-    l_kept = kept_axes(ndims[0], l_sum, l_batch)
+        return (
+            (lhs_contracting, rhs_contracting),
+            ((left, *lhs_batch), (right, *rhs_batch)),
+        ), 0
+    lhs_free = free_axes(ndims[0], lhs_contracting, lhs_batch)
     if left is not None:
-        out = len(l_batch) + l_kept.index(left)
+        out = len(lhs_batch) + lhs_free.index(left)
     else:
-        r_kept = kept_axes(ndims[1], r_sum, r_batch)
-        out = len(l_batch) + len(l_kept) + r_kept.index(right)
-    return ((l_sum, r_sum), (l_batch, r_batch)), out
+        rhs_free = free_axes(ndims[1], rhs_contracting, rhs_batch)
+        out = len(lhs_batch) + len(lhs_free) + rhs_free.index(right)
+    return ((lhs_contracting, rhs_contracting), (lhs_batch, rhs_batch)), out
 
 
 def _dot_batch(axis, args, dims, *, dimension_numbers, **params):
@@ -317,19 +339,19 @@ def _dot_lower(ctx, lhs, rhs, *, dimension_numbers, precision, **_):
     lhs, rhs, left, right, result, attrs = lower_precision(
         ctx, lhs, rhs, left, right, out, precision
     )
-    (l_sum, r_sum), (l_batch, r_batch) = dimension_numbers
+    (lhs_contracting, rhs_contracting), (lhs_batch, rhs_batch) = dimension_numbers
     numbers = ctx.parse(
-        f"#stablehlo.dot<lhs_batching_dimensions = {list(l_batch)},"
-        f" rhs_batching_dimensions = {list(r_batch)},"
-        f" lhs_contracting_dimensions = {list(l_sum)},"
-        f" rhs_contracting_dimensions = {list(r_sum)}>"
+        f"#stablehlo.dot<lhs_batching_dimensions = {list(lhs_batch)},"
+        f" rhs_batching_dimensions = {list(rhs_batch)},"
+        f" lhs_contracting_dimensions = {list(lhs_contracting)},"
+        f" rhs_contracting_dimensions = {list(rhs_contracting)}>"
     )
     y = ctx.op("dot_general", result, lhs, rhs, dot_dimension_numbers=numbers, **attrs)
     return y if result.dtype == out.dtype else ctx.op("convert", out, y)
 
 
 def lower_precision(ctx, lhs, rhs, left, right, out, precision) -> tuple[Any, ...]:
-    """Operands as XLA can multiply them, their types, the product's, attributes."""
+    """Emit the conversions that XLA needs; return operands, types, and attributes."""
     attrs = {"precision_config": precisions.precision_attribute(ctx, precision)}
     algorithm = precisions.algorithm(precision, ctx.platform, left.dtype, right.dtype)
     float8 = left.dtype in dtypes.FLOAT8 and right.dtype in dtypes.FLOAT8
@@ -350,7 +372,7 @@ def lower_precision(ctx, lhs, rhs, left, right, out, precision) -> tuple[Any, ..
 
 
 def convert_value(ctx: Any, x: Any, aval: Any, dtype: Any) -> tuple[Any, Any]:
-    """Emit a conversion, if one is needed; the value and its type."""
+    """Emit a conversion if one is needed; return the value and its type."""
     if aval.dtype == dtype:
         return x, aval
     new = shaped(aval.shape, dtype)
@@ -393,7 +415,7 @@ def dot_general(
     *,
     out_sharding: Any = None,
 ) -> Any:
-    """General dot product: batch axes stay, contracted axes are summed over.
+    """Compute a general dot product, with batch axes and a sum over contracted axes.
 
     Args:
       lhs, rhs: arrays.
@@ -403,10 +425,10 @@ def dot_general(
         `DotAlgorithm`, or a name of one.
       preferred_element_type: the dtype to accumulate and return (None: the wider of the
         operands').
-      out_sharding: how to lay the result out on devices (None: the compiler's choice).
+      out_sharding: the sharding of the result (None: the compiler's choice).
 
     Returns:
-      An array of the batch axes, then lhs's other axes, then rhs's; of dtype
+      An array with the batch axes, then lhs's free axes, then rhs's; of dtype
       `preferred_element_type`.
 
     Raises:
@@ -419,14 +441,14 @@ def dot_general(
       (2, 3, 5)
     """
     if dimension_numbers is None:
-        dimension_numbers = _plain_numbers(lhs, rhs)
-    (l_sum, r_sum), (l_batch, r_batch) = dimension_numbers
+        dimension_numbers = _default_numbers(lhs, rhs)
+    (lhs_contracting, rhs_contracting), (lhs_batch, rhs_batch) = dimension_numbers
     return dot_general_p.bind(
         lhs,
         rhs,
         dimension_numbers=(
-            (tuple(map(int, l_sum)), tuple(map(int, r_sum))),
-            (tuple(map(int, l_batch)), tuple(map(int, r_batch))),
+            (tuple(map(int, lhs_contracting)), tuple(map(int, rhs_contracting))),
+            (tuple(map(int, lhs_batch)), tuple(map(int, rhs_batch))),
         ),
         precision=precisions.canonical(precision),
         preferred_element_type=element_type(preferred_element_type, "dot_general"),
@@ -434,8 +456,8 @@ def dot_general(
     )
 
 
-def _plain_numbers(lhs: Any, rhs: Any) -> DotDimensionNumbers:
-    """Those of products of vectors and matrices."""
+def _default_numbers(lhs: Any, rhs: Any) -> DotDimensionNumbers:
+    """Return the dimension numbers of a product of vectors or matrices."""
     left, right = core.aval_of(lhs).shape, core.aval_of(rhs).shape
     fits = 1 <= len(left) <= 2 and 1 <= len(right) <= 2 and left[-1] == right[0]
     if not fits:
@@ -464,17 +486,17 @@ def dot(
     preferred_element_type: Any = None,
     out_sharding: Any = None,
 ) -> Any:
-    """Dot product of vectors and matrices, or `dot_general` where axes are named.
+    """Compute the dot product of vectors or matrices, or `dot_general`.
 
     Args:
       lhs, rhs: arrays of rank 1 or 2, if no dimension_numbers are given; the last axis
         of lhs and the first of rhs are contracted.
       dimension_numbers, precision, preferred_element_type: as in `dot_general`.
-      out_sharding: how to lay the result out on devices (None: the compiler's choice).
+      out_sharding: the sharding of the result (None: the compiler's choice).
 
     Returns:
-      An array of lhs's axes but the last, then rhs's but the first; of the wider dtype,
-      or `preferred_element_type`.
+      An array of lhs's axes except the last, then rhs's except the first; of the wider
+      dtype, or `preferred_element_type`.
 
     Raises:
       ValueError: for other ranks, or unequal sizes.
@@ -495,7 +517,7 @@ def dot(
 
 
 def batch_matmul(lhs: Any, rhs: Any, precision: Any = None) -> Any:
-    """Matrix products over equal leading axes.
+    """Multiply matrices over equal leading axes.
 
     Args:
       lhs, rhs: arrays of shape [..., n, k] and [..., k, m].
@@ -545,8 +567,8 @@ def dot_axes(ins: Sequence[Any], outs: Sequence[Any], params: Any) -> list[list[
         [i for i in range(a.ndim) if i not in (*c, *b)]
         for a, c, b in zip(ins, contracted, batches, strict=True)
     ]
-    nothing = [[None] * len(f) for f in free]
-    return [[*batches[0], *free[0], *nothing[1]], [*batches[1], *nothing[0], *free[1]]]
+    no_axes = [[None] * len(f) for f in free]
+    return [[*batches[0], *free[0], *no_axes[1]], [*batches[1], *no_axes[0], *free[1]]]
 
 
 dot_general_p.axes_of = dot_axes

@@ -1,13 +1,13 @@
-"""How exactly products of matrices are computed: `precision=` of dots and convolutions.
+"""The precision of matrix products: `precision=` of dots and convolutions.
 
-A precision is None (the platform's choice), a pair of `Precision` (one an operand), or
-a dot algorithm: a `DotAlgorithmPreset` or a `DotAlgorithm`.  `canonical` makes one of
-what users write, `config.MATMUL_PRECISION` standing for None.  `algorithm` and
-`precision_attribute` give what StableHLO wants.  Types and passes of the presets: the
-StableHLO specification, section dot_general, and the presets' names (lhs, rhs,
-accumulation, passes).
+A precision is None (the platform's choice), a pair of `Precision` (one per operand), or a
+dot algorithm: a `DotAlgorithmPreset` or a `DotAlgorithm`.  `canonical` converts a user's
+argument to one of these, and replaces None by `config.MATMUL_PRECISION`.  `algorithm` and
+`precision_attribute` return the form that StableHLO needs.  The types and passes of the
+presets come from the StableHLO specification, section dot_general, and from the presets'
+names (lhs, rhs, accumulation, passes).
 
-This room knows no primitive.  Next: dot.py.
+This file contains no primitive.  Next: dot.py.
 """
 
 from __future__ import annotations
@@ -60,8 +60,8 @@ _NAMES: dict[Any, Precision] = {
 
 
 class DotAlgorithm(NamedTuple):
-    """A dot algorithm spelled out: the types of operands and accumulator, and how many
-    products stand for one.
+    """A dot algorithm: the types of operands and accumulator, and how many products are
+    computed for one.
 
     >>> DotAlgorithm('bfloat16', 'bfloat16', 'float32').num_primitive_operations
     1
@@ -77,7 +77,7 @@ class DotAlgorithm(NamedTuple):
 
 
 class DotAlgorithmPreset(enum.Enum):
-    """Dot algorithms that hardware is known to have: LHS_RHS_ACCUMULATOR[_PASSES].
+    """Dot algorithms that some hardware supports: LHS_RHS_ACCUMULATOR[_PASSES].
 
     >>> print(DotAlgorithmPreset.BF16_BF16_F32)
     BF16_BF16_F32
@@ -107,7 +107,7 @@ class DotAlgorithmPreset(enum.Enum):
         return self.name
 
 
-# ------------------------------------------------------------------ what users write
+# ------------------------------------------------------------------ user's arguments
 
 PrecisionLike = (
     Precision
@@ -121,7 +121,7 @@ PrecisionLike = (
 
 
 def canonical(precision: Any) -> Any:
-    """None, a pair of `Precision`, a preset or a `DotAlgorithm`.
+    """Return a precision as None, a pair of `Precision`, a preset or a `DotAlgorithm`.
 
     >>> canonical('high')
     (Precision.HIGH, Precision.HIGH)
@@ -134,7 +134,7 @@ def canonical(precision: Any) -> Any:
         if type(precision) is str and precision not in _NAMES:
             preset = DotAlgorithmPreset.__members__.get(precision)
             if preset is None:
-                raise _bad(precision)
+                raise _invalid_precision(precision)
             return preset
         one = Precision(precision)
         return (one, one)
@@ -143,14 +143,14 @@ def canonical(precision: Any) -> Any:
     pair = isinstance(precision, (tuple, list)) and len(precision) == 2
     if pair and all(map(_is_name, precision)):
         return tuple(map(Precision, precision))
-    raise _bad(precision)
+    raise _invalid_precision(precision)
 
 
 def _is_name(p: Any) -> bool:
     return isinstance(p, Precision) or (isinstance(p, str) and p in _NAMES)
 
 
-def _bad(precision: Any) -> ValueError:
+def _invalid_precision(precision: Any) -> ValueError:
     names = ", ".join(repr(n) for n in _NAMES if n)
     return errors.value_error(
         "Precision argument must be one of: None, a lax.Precision, a pair of them or"
@@ -160,12 +160,12 @@ def _bad(precision: Any) -> ValueError:
     )
 
 
-# ------------------------------------------------------------------ what XLA is told
+# ------------------------------------------------------------------ attributes for XLA
 
 
 class Algorithm(NamedTuple):
-    """What an algorithm asks of a lowering: the dtypes that each operand may have (the
-    first is what others become), those of the result, and the attribute's text."""
+    """The requirements of an algorithm: the dtypes that each operand may have (others are
+    converted to the first), the dtypes of the result, and the attribute's text."""
 
     lhs: tuple[Any, ...]
     rhs: tuple[Any, ...]
@@ -204,13 +204,13 @@ _F8_OUT = (
 
 
 def algorithm(precision: Any, platform: str, lhs: Any, rhs: Any) -> Algorithm | None:
-    """What a lowering must do for `precision`, or None; ValueError where it cannot."""
+    """Return the algorithm of `precision`, or None; raise ValueError if unsupported."""
     if precision is None or type(precision) is tuple:
         return None
     if platform == "cpu" and precision not in _FAST_ON_CPU:
         raise errors.value_error(
             f"The precision {str(precision)!r} is not supported by dot_general on CPU.",
-            why="this processor has no such instructions.",
+            why="CPUs have no such instructions.",
             tries=[f"one of {', '.join(sorted(map(str, _FAST_ON_CPU)))}"],
         )
     if isinstance(precision, DotAlgorithm):
@@ -240,7 +240,7 @@ def _preset(preset: DotAlgorithmPreset) -> Algorithm:
     text = _text(left.lower(), right.lower(), total.lower(), 1, 1, count)
     operand = _NAMED[left]
     accepted: tuple[Any, ...] = (operand,)
-    if left == "BF16":  # hardware rounds f32 operands itself; passes need them whole
+    if left == "BF16":  # hardware rounds f32 operands; several passes need all their bits
         f32 = dtypes.float32
         accepted = (f32,) if passes else (operand, f32)
     result = _NAMED[total]

@@ -1,10 +1,10 @@
 """Dot products of groups of rows, and of scaled blocks: ragged_dot, scaled_dot.
 
 One axis of lhs, the ragged one, is divided into groups of given sizes.
-    it is kept         each group meets its own rhs: out[m, n] = lhs[m] . rhs[group(m)]
-    it is contracted   each group is summed apart: out[g, m, n]
-    it is a batch axis the groups make no difference
-Rows beyond the last group give zeros.  The first two are each other's derivatives.
+    a free axis        each group has its own rhs: out[m, n] = lhs[m] . rhs[group(m)]
+    a contracted axis  each group has its own sum: out[g, m, n]
+    a batch axis       the groups have no effect
+Rows beyond the last group produce zeros.  The first two are each other's derivatives.
 
 Source: the CHLO dialect, ragged_dot; D. Rouhani et al., "Microscaling data formats for
 deep learning", arXiv:2310.10537, for scaled blocks.
@@ -40,7 +40,7 @@ from .dot import (
     dot_general_p,
     dot_shape,
     element_type,
-    kept_axes,
+    free_axes,
     product_dtype,
 )
 
@@ -55,12 +55,12 @@ __all__ = (
 
 
 class RaggedDotDimensionNumbers:
-    """Which axes a ragged dot contracts and batches, and which one is ragged.
+    """The contracting, batch and ragged axes of a ragged dot.
 
     Args:
       dot_dimension_numbers: as for `dot_general`.
       lhs_ragged_dimensions: the one axis of lhs that is divided into groups.
-      rhs_group_dimensions: the axis of rhs that counts groups, if that axis is kept.
+      rhs_group_dimensions: the axis of rhs for groups, if the ragged axis is free.
 
     >>> from minijax import lax
     >>> import minijax.numpy as jnp
@@ -110,14 +110,16 @@ ragged_dot_general_p = Primitive("ragged_dot_general")
 
 
 def _mode(numbers: _Numbers) -> str:
-    """'kept', 'summed' or 'batch': what becomes of the ragged axis."""
+    """Return the role of the ragged axis: 'free', 'contracting' or 'batch'."""
     (axis,) = numbers.lhs_ragged_dimensions
-    (l_sum, _), (l_batch, _) = numbers.dot_dimension_numbers
-    return "summed" if axis in l_sum else "batch" if axis in l_batch else "kept"
+    (lhs_contracting, _), (lhs_batch, _) = numbers.dot_dimension_numbers
+    return (
+        "contracting" if axis in lhs_contracting else "batch" if axis in lhs_batch else "free"
+    )
 
 
 def _check(lhs: Any, rhs: Any, sizes: Any, numbers: _Numbers) -> int:
-    """Return the number of groups."""
+    """Return the number of groups; raise TypeError for invalid arguments."""
     name = "ragged_dot_general"
     if not dtypes.is_integer(sizes.dtype):
         raise TypeError(
@@ -144,30 +146,30 @@ def _check(lhs: Any, rhs: Any, sizes: Any, numbers: _Numbers) -> int:
                 f" than the number of axes of the rhs value, got {i} for rhs of rank"
                 f" {rhs.ndim}."
             )
-    kept = _mode(numbers) == "kept"
-    if len(groups) != kept:
+    is_free = _mode(numbers) == "free"
+    if len(groups) != is_free:
         what = "exactly one rhs group dimension when lhs ragged dimension is"
         what += " noncontracting."
-        if not kept:
+        if not is_free:
             what = "zero group dimensions in the rhs when lhs ragged dimension is"
             what += " contracting or batch."
         raise errors.type_error(
             f"{name} requires {what}",
             which=f"{lhs.str_short(True)}, {rhs.str_short(True)}, {numbers}",
-            why="rhs has a group for each group of rows, unless these are summed.",
+            why="rhs has a group for each group of rows, unless rows are summed.",
         )
-    (_, used), (_, shared) = numbers.dot_dimension_numbers
-    if {*groups} & {*used, *shared}:
+    (_, contracting), (_, batch) = numbers.dot_dimension_numbers
+    if {*groups} & {*contracting, *batch}:
         raise TypeError(
             f"{name} requires rhs group dimension numbers to be distinct from"
             " contracting and batch dimensions."
         )
-    lead = tuple(lhs.shape[i] for i in numbers.dot_dimension_numbers[1][0])
-    if sizes.ndim < 1 or sizes.shape[:-1] not in ((), lead):
-        wanted = (*lead, rhs.shape[groups[0]]) if groups else (*lead, "groups")
+    batch_shape = tuple(lhs.shape[i] for i in numbers.dot_dimension_numbers[1][0])
+    if sizes.ndim < 1 or sizes.shape[:-1] not in ((), batch_shape):
+        expected = (*batch_shape, rhs.shape[groups[0]]) if groups else (*batch_shape, "groups")
         raise errors.type_error(
-            f"expected group_sizes to have shape {wanted}, got {sizes.shape}.",
-            why="it says how many rows each group has; the batch axes may be left out.",
+            f"expected group_sizes to have shape {expected}, got {sizes.shape}.",
+            why="It contains the number of rows of each group; batch axes may be omitted.",
         )
     count = int(sizes.shape[-1])
     if groups and rhs.shape[groups[0]] != count:
@@ -177,9 +179,9 @@ def _check(lhs: Any, rhs: Any, sizes: Any, numbers: _Numbers) -> int:
     return count
 
 
-def _without(axes: Sequence[int], gone: Sequence[int]) -> tuple[int, ...]:
-    """Axes as they count when others are gone."""
-    return tuple(a - sum(g < a for g in gone) for a in axes)
+def _axes_without(axes: Sequence[int], removed_axes: Sequence[int]) -> tuple[int, ...]:
+    """Return axis numbers after the removal of other axes."""
+    return tuple(a - sum(g < a for g in removed_axes) for a in axes)
 
 
 def _ragged_abstract(
@@ -195,36 +197,40 @@ def _ragged_abstract(
 ) -> Any:
     numbers = ragged_dot_dimension_numbers
     count = _check(lhs, rhs, sizes, numbers)
-    (l_sum, r_sum), (l_batch, r_batch) = numbers.dot_dimension_numbers
-    gone = numbers.rhs_group_dimensions
-    one = shaped(tuple(n for i, n in enumerate(rhs.shape) if i not in gone), rhs.dtype)
-    dims = ((l_sum, _without(r_sum, gone)), (l_batch, _without(r_batch, gone)))
+    (lhs_contracting, rhs_contracting), (lhs_batch, rhs_batch) = numbers.dot_dimension_numbers
+    group_axes = numbers.rhs_group_dimensions
+    one = shaped(tuple(n for i, n in enumerate(rhs.shape) if i not in group_axes), rhs.dtype)
+    dims = (
+        (lhs_contracting, _axes_without(rhs_contracting, group_axes)),
+        (lhs_batch, _axes_without(rhs_batch, group_axes)),
+    )
     shape = dot_shape(lhs, one, dims)
     dtype = product_dtype("ragged_dot_general", lhs.dtype, rhs.dtype, preferred_element_type)
-    return shaped((count, *shape) if _mode(numbers) == "summed" else shape, dtype)
+    return shaped((count, *shape) if _mode(numbers) == "contracting" else shape, dtype)
 
 
-def _apart(x: Any, sizes: Any, axis: int, batch: Sequence[int]) -> Any:
-    """x once for each group, a new leading axis, with zeros outside of the group."""
+def _separate_groups(x: Any, sizes: Any, axis: int, batch: Sequence[int]) -> Any:
+    """Repeat x for each group along a new leading axis, with zeros outside of the group."""
     shape = tuple(core.aval_of(x).shape)
     count = core.aval_of(sizes).shape[-1]
-    whole = (count, *shape)
-    spread = broadcast_in_dim(x, whole, tuple(range(1, len(whole))))
+    full_shape = (count, *shape)
+    repeated = broadcast_in_dim(x, full_shape, tuple(range(1, len(full_shape))))
     sizes = cast(sizes, dtypes.int32)
     rank = len(core.aval_of(sizes).shape)
     ends = cumsum(sizes, rank - 1)
     starts = sub(ends, sizes)
-    places = broadcasted_iota(np.int32, whole, axis + 1)
-    at = (*(i + 1 for i in batch), 0) if rank > 1 else (0,)
-    order = sorted(range(rank), key=at.__getitem__)
+    positions = broadcasted_iota(np.int32, full_shape, axis + 1)
+    sizes_axes = (*(i + 1 for i in batch), 0) if rank > 1 else (0,)
+    permutation = sorted(range(rank), key=sizes_axes.__getitem__)
     first, last = (
-        broadcast_in_dim(transpose(v, order), whole, sorted(at)) for v in (starts, ends)
+        broadcast_in_dim(transpose(v, permutation), full_shape, sorted(sizes_axes))
+        for v in (starts, ends)
     )
-    inside = bitwise_and(ge(places, first), lt(places, last))
-    return select(inside, spread, zero_array(core.aval_of(spread)))
+    inside = bitwise_and(ge(positions, first), lt(positions, last))
+    return select(inside, repeated, zero_array(core.aval_of(repeated)))
 
 
-def _written_out(
+def _as_dense_dot(
     lhs: Any,
     rhs: Any,
     sizes: Any,
@@ -234,23 +240,31 @@ def _written_out(
     preferred_element_type: Any,
     **_: Any,
 ) -> Any:
-    """One dense dot, with zeros where rows and groups do not belong together."""
+    """Compute one dense dot, with zeros for rows outside of each group."""
     numbers = ragged_dot_dimension_numbers
-    (l_sum, r_sum), (l_batch, r_batch) = numbers.dot_dimension_numbers
+    (lhs_contracting, rhs_contracting), (lhs_batch, rhs_batch) = numbers.dot_dimension_numbers
     (axis,), mode = numbers.lhs_ragged_dimensions, _mode(numbers)
     dims: Any = numbers.dot_dimension_numbers
 
     def up(axes: Sequence[int]) -> tuple[int, ...]:
         return tuple(a + 1 for a in axes)
 
-    if mode == "kept":
-        lhs = _apart(lhs, sizes, axis, l_batch)
+    if mode == "free":
+        lhs = _separate_groups(lhs, sizes, axis, lhs_batch)
         groups = numbers.rhs_group_dimensions
-        dims = (((0, *up(l_sum)), (*groups, *r_sum)), (up(l_batch), r_batch))
-    elif mode == "summed":
-        lhs = _apart(lhs, sizes, axis, l_batch)
-        rhs = _apart(rhs, sizes, r_sum[l_sum.index(axis)], r_batch)
-        dims = ((up(l_sum), up(r_sum)), ((0, *up(l_batch)), (0, *up(r_batch))))
+        dims = (
+            ((0, *up(lhs_contracting)), (*groups, *rhs_contracting)),
+            (up(lhs_batch), rhs_batch),
+        )
+    elif mode == "contracting":
+        lhs = _separate_groups(lhs, sizes, axis, lhs_batch)
+        rhs = _separate_groups(
+            rhs, sizes, rhs_contracting[lhs_contracting.index(axis)], rhs_batch
+        )
+        dims = (
+            (up(lhs_contracting), up(rhs_contracting)),
+            ((0, *up(lhs_batch)), (0, *up(rhs_batch))),
+        )
     return dot_general_p.bind(
         lhs,
         rhs,
@@ -277,88 +291,98 @@ def _bind(a, b, sizes, dims, ragged: int, groups, params):
     )
 
 
-def _arranged(x: Any, places: Sequence[int], aval: Any) -> Any:
-    """Return the operand whose axis places[i] is axis i of x, in the operand's dtype."""
-    order = sorted(range(len(places)), key=places.__getitem__)
-    return cast(transpose(x, order), aval.dtype)
+def _arrange_axes(x: Any, axis_of_result: Sequence[int], aval: Any) -> Any:
+    """Move axis i of x to axis_of_result[i], and cast it to the operand's dtype."""
+    permutation = sorted(range(len(axis_of_result)), key=axis_of_result.__getitem__)
+    return cast(transpose(x, permutation), aval.dtype)
 
 
 def _transpose_lhs(ct, aval, rhs, sizes, numbers: _Numbers, params):
-    (l_sum, r_sum), (l_batch, r_batch) = numbers.dot_dimension_numbers
+    (lhs_contracting, rhs_contracting), (lhs_batch, rhs_batch) = numbers.dot_dimension_numbers
     (axis,), groups = numbers.lhs_ragged_dimensions, numbers.rhs_group_dimensions
-    l_kept = kept_axes(aval.ndim, l_sum, l_batch)
-    r_kept = kept_axes(core.aval_of(rhs).ndim, r_sum, r_batch, groups)
-    n, mode = len(l_batch), _mode(numbers)
-    first = n + (mode == "summed")  # of the axes of ct that lhs kept
+    lhs_free = free_axes(aval.ndim, lhs_contracting, lhs_batch)
+    rhs_free = free_axes(core.aval_of(rhs).ndim, rhs_contracting, rhs_batch, groups)
+    n, mode = len(lhs_batch), _mode(numbers)
+    first = n + (mode == "contracting")  # the first of ct's axes that are free axes of lhs
     batch = tuple(range(first - n, first))
-    kept = tuple(range(first, first + len(l_kept)))
-    summed = tuple(range(first + len(l_kept), first + len(l_kept) + len(r_kept)))
-    sum_order = sorted(range(len(l_sum)), key=r_sum.__getitem__)
-    sums = tuple(l_sum[i] for i in sum_order)  # in the order of rhs's axes
-    if mode == "summed":  # rows of rhs, each with its group's cotangent
-        ragged = r_sum[l_sum.index(axis)]
-        dims = ((r_kept, summed), (r_batch, batch))
+    ct_free = tuple(range(first, first + len(lhs_free)))
+    ct_other = tuple(range(first + len(lhs_free), first + len(lhs_free) + len(rhs_free)))
+    sum_order = sorted(range(len(lhs_contracting)), key=rhs_contracting.__getitem__)
+    contracting = tuple(lhs_contracting[i] for i in sum_order)  # in the order of rhs's axes
+    if mode == "contracting":  # rows of rhs, each with its group's cotangent
+        ragged = rhs_contracting[lhs_contracting.index(axis)]
+        dims = ((rhs_free, ct_other), (rhs_batch, batch))
         out = _bind(rhs, ct, sizes, dims, ragged, (0,), params)
-        return _arranged(out, (*l_batch, *sums, *l_kept), aval)
-    ragged = batch[l_batch.index(axis)] if mode == "batch" else kept[l_kept.index(axis)]
-    dims = ((summed, r_kept), (batch, r_batch))
+        return _arrange_axes(out, (*lhs_batch, *contracting, *lhs_free), aval)
+    ragged = batch[lhs_batch.index(axis)] if mode == "batch" else ct_free[lhs_free.index(axis)]
+    dims = ((ct_other, rhs_free), (batch, rhs_batch))
     out = _bind(ct, rhs, sizes, dims, ragged, groups, params)
-    return _arranged(out, (*l_batch, *l_kept, *sums), aval)
+    return _arrange_axes(out, (*lhs_batch, *lhs_free, *contracting), aval)
 
 
 def _transpose_rhs(ct, lhs, aval, sizes, numbers: _Numbers, params):
-    (l_sum, r_sum), (l_batch, r_batch) = numbers.dot_dimension_numbers
+    (lhs_contracting, rhs_contracting), (lhs_batch, rhs_batch) = numbers.dot_dimension_numbers
     (axis,), groups = numbers.lhs_ragged_dimensions, numbers.rhs_group_dimensions
-    l_kept = kept_axes(core.aval_of(lhs).ndim, l_sum, l_batch)
-    r_kept = kept_axes(aval.ndim, r_sum, r_batch, groups)
-    n, mode = len(l_batch), _mode(numbers)
-    first = n + (mode == "summed")
+    lhs_free = free_axes(core.aval_of(lhs).ndim, lhs_contracting, lhs_batch)
+    rhs_free = free_axes(aval.ndim, rhs_contracting, rhs_batch, groups)
+    n, mode = len(lhs_batch), _mode(numbers)
+    first = n + (mode == "contracting")
     batch = tuple(range(first - n, first))
-    kept = tuple(range(first, first + len(l_kept)))
-    dims = ((l_kept, kept), (l_batch, batch))
-    own = (0,) if mode == "summed" else ()
-    out = _bind(lhs, ct, sizes, dims, axis, own, params)
-    sums = tuple(r_sum[i] for i in sorted(range(len(r_sum)), key=l_sum.__getitem__))
-    return _arranged(out, (*groups, *r_batch, *sums, *r_kept), aval)
+    ct_free = tuple(range(first, first + len(lhs_free)))
+    dims = ((lhs_free, ct_free), (lhs_batch, batch))
+    group_dims = (0,) if mode == "contracting" else ()
+    out = _bind(lhs, ct, sizes, dims, axis, group_dims, params)
+    contracting = tuple(
+        rhs_contracting[i]
+        for i in sorted(range(len(rhs_contracting)), key=lhs_contracting.__getitem__)
+    )
+    return _arrange_axes(out, (*groups, *rhs_batch, *contracting, *rhs_free), aval)
 
 
 def _ragged_batch(axis, args, dims, *, ragged_dot_dimension_numbers: _Numbers, **params):
     numbers = ragged_dot_dimension_numbers
-    (l_sum, r_sum), (l_batch, r_batch) = numbers.dot_dimension_numbers
+    (lhs_contracting, rhs_contracting), (lhs_batch, rhs_batch) = numbers.dot_dimension_numbers
     lhs, rhs, sizes = args
-    n = len(l_batch)
+    n = len(lhs_batch)
     if core.aval_of(sizes).ndim - (dims[2] is not None) == 1 and n:
-        # Groups that all batch elements share, as each one's own.
+        # Repeat group sizes that all batch elements share, so that each has its own.
         shape = core.aval_of(sizes).shape
         count = shape[1 - dims[2]] if dims[2] is not None else shape[0]
-        lead = tuple(core.aval_of(lhs).shape[_lane_free(i, dims[0])] for i in l_batch)
+        batch_shape = tuple(core.aval_of(lhs).shape[_lane_free(i, dims[0])] for i in lhs_batch)
         if dims[2] is not None:
             sizes = move_lane(sizes, axis, dims[2], 0)
-            sizes = broadcast_in_dim(sizes, (axis.size, *lead, count), (0, n + 1))
+            sizes = broadcast_in_dim(sizes, (axis.size, *batch_shape, count), (0, n + 1))
             dims = (dims[0], dims[1], 0)
         else:
-            sizes = broadcast_in_dim(sizes, (*lead, count), (n,))
-    lined = [move_lane(x, axis, d, 0) for x, d in zip((lhs, rhs, sizes), dims, strict=True)]
+            sizes = broadcast_in_dim(sizes, (*batch_shape, count), (n,))
+    lane_first = [
+        move_lane(x, axis, d, 0) for x, d in zip((lhs, rhs, sizes), dims, strict=True)
+    ]
 
     def up(axes: Sequence[int]) -> tuple[int, ...]:
         return tuple(a + 1 for a in axes)
 
-    more = _Numbers(
-        ((up(l_sum), up(r_sum)), ((0, *up(l_batch)), (0, *up(r_batch)))),
+    batched_numbers = _Numbers(
+        (
+            (up(lhs_contracting), up(rhs_contracting)),
+            ((0, *up(lhs_batch)), (0, *up(rhs_batch))),
+        ),
         up(numbers.lhs_ragged_dimensions),
         up(numbers.rhs_group_dimensions),
     )
-    out = ragged_dot_general_p.bind(*lined, ragged_dot_dimension_numbers=more, **params)
-    return out, 1 if _mode(numbers) == "summed" else 0
+    out = ragged_dot_general_p.bind(
+        *lane_first, ragged_dot_dimension_numbers=batched_numbers, **params
+    )
+    return out, 1 if _mode(numbers) == "contracting" else 0
 
 
 def _lane_free(i: int, lane: int | None) -> int:
-    """Axis i of one lane, among those of all."""
+    """Return axis i of one lane as an axis of the operand with its lane axis."""
     return i if lane is None else i + (i >= lane)
 
 
 def _ragged_lower(ctx: Any, *operands: Any, **params: Any) -> Any:
-    return ctx.fun(lambda *xs: _written_out(*xs, **params), *operands)[0]
+    return ctx.fun(lambda *xs: _as_dense_dot(*xs, **params), *operands)[0]
 
 
 def _ragged_lower_chlo(
@@ -378,7 +402,7 @@ def _ragged_lower_chlo(
             **params,
         )
     numbers = ragged_dot_dimension_numbers
-    (l_sum, r_sum), (l_batch, r_batch) = numbers.dot_dimension_numbers
+    (lhs_contracting, rhs_contracting), (lhs_batch, rhs_batch) = numbers.dot_dimension_numbers
     pair = ("DEFAULT", "DEFAULT") if precision is None else [p.name for p in precision]
     return ctx.chlo(
         "ragged_dot",
@@ -387,10 +411,10 @@ def _ragged_lower_chlo(
         rhs,
         sizes,
         ragged_dot_dimension_numbers=ctx.parse(
-            f"#chlo.ragged_dot<lhs_batching_dimensions = {list(l_batch)},"
-            f" rhs_batching_dimensions = {list(r_batch)},"
-            f" lhs_contracting_dimensions = {list(l_sum)},"
-            f" rhs_contracting_dimensions = {list(r_sum)},"
+            f"#chlo.ragged_dot<lhs_batching_dimensions = {list(lhs_batch)},"
+            f" rhs_batching_dimensions = {list(rhs_batch)},"
+            f" lhs_contracting_dimensions = {list(lhs_contracting)},"
+            f" rhs_contracting_dimensions = {list(rhs_contracting)},"
             f" lhs_ragged_dimensions = {list(numbers.lhs_ragged_dimensions)},"
             f" rhs_group_dimensions = {list(numbers.rhs_group_dimensions)}>"
         ),
@@ -399,13 +423,13 @@ def _ragged_lower_chlo(
 
 
 def _ragged_axes(ins: Sequence[Any], outs: Sequence[Any], params: Any) -> list[Any]:
-    """As of a dot product, each row with the rhs of all groups."""
+    """Return `axes_of` a dot product in which each row uses the rhs of all groups."""
     numbers = params["ragged_dot_dimension_numbers"]
-    gone = numbers.rhs_group_dimensions
-    (l_sum, r_sum), batches = numbers.dot_dimension_numbers
-    dims = ((l_sum, (*r_sum, *gone)), batches)
+    group_axes = numbers.rhs_group_dimensions
+    (lhs_contracting, rhs_contracting), batches = numbers.dot_dimension_numbers
+    dims = ((lhs_contracting, (*rhs_contracting, *group_axes)), batches)
     lhs, rhs = dot_axes(ins[:2], outs, {"dimension_numbers": dims})
-    groups = [None] * (_mode(numbers) == "summed")
+    groups = [None] * (_mode(numbers) == "contracting")
     return [[*groups, *lhs], [*groups, *rhs], [None] * outs[0].ndim]
 
 
@@ -435,7 +459,7 @@ def ragged_dot_general(
     group_offset: Any = None,
     out_sharding: Any = None,
 ) -> Any:
-    """Return a dot product one axis of which is divided into groups.
+    """Compute a dot product with one axis divided into groups.
 
     Args:
       lhs, rhs: arrays.
@@ -445,12 +469,12 @@ def ragged_dot_general(
       group_offset: must be None.
 
     Returns:
-      As `dot_general`, with an axis of groups in front if the ragged axis is
+      An array as from `dot_general`, with a leading axis of groups if the ragged axis is
       contracted.
 
     Raises:
-      TypeError: no `RaggedDotDimensionNumbers`, or shapes do not fit.
-      NotImplementedError: `group_offset` is given.
+      TypeError: not a `RaggedDotDimensionNumbers`, or shapes are incompatible.
+      NotImplementedError: `group_offset` is not None.
 
     Example:
       >>> import minijax.numpy as jnp
@@ -466,7 +490,7 @@ def ragged_dot_general(
         )
     if not isinstance(ragged_dot_dimension_numbers, RaggedDotDimensionNumbers):
         raise errors.type_error(
-            "ragged_dot_general takes RaggedDotDimensionNumbers, got"
+            "ragged_dot_general requires RaggedDotDimensionNumbers, got"
             f" {ragged_dot_dimension_numbers!r}."
         )
     return ragged_dot_general_p.bind(
@@ -493,12 +517,12 @@ def ragged_dot(
     group_offset: Any = None,
     out_sharding: Any = None,
 ) -> Any:
-    """Rows times matrices, each group of rows its own: out[i] = lhs[i] rhs[group(i)].
+    """Multiply each group of rows by its own matrix: out[i] = lhs[i] rhs[group(i)].
 
     Args:
       lhs: [m, k].
       rhs: [groups, k, n].
-      group_sizes: integers [groups]: so many rows, one group after the other.
+      group_sizes: integers [groups]: the numbers of rows of consecutive groups.
       precision, preferred_element_type, group_offset, out_sharding: as in
         `ragged_dot_general`.
 
@@ -532,10 +556,10 @@ scaled_dot_p = Primitive("scaled_dot")
 def _scaled_abstract(
     lhs, rhs, lhs_scale, rhs_scale, *, dimension_numbers, preferred_element_type
 ):
-    (l_sum, r_sum), _ = dimension_numbers
+    (lhs_contracting, rhs_contracting), _ = dimension_numbers
     for side, x, scale, summed in (
-        ("lhs", lhs, lhs_scale, l_sum),
-        ("rhs", rhs, rhs_scale, r_sum),
+        ("lhs", lhs, lhs_scale, lhs_contracting),
+        ("rhs", rhs, rhs_scale, rhs_contracting),
     ):
         fits = x.ndim == scale.ndim and all(
             n == k if i not in summed else k > 0 and n % k == 0
@@ -545,22 +569,22 @@ def _scaled_abstract(
             raise errors.type_error(
                 f"scaled_dot {side} of shape {x.shape} cannot have a scale of shape"
                 f" {scale.shape}.",
-                why="sizes are equal, but those of contracted axes, where the"
-                " scale's must divide the operand's.",
+                why="Sizes must be equal, except along contracted axes, where the"
+                " scale's size must divide the operand's.",
             )
     shape = dot_shape(lhs, rhs, dimension_numbers)
     return shaped(shape, preferred_element_type)
 
 
 def _rescaled(x: Any, scale: Any, dtype: Any) -> Any:
-    """x times its scale, each element of which holds for a block."""
+    """Multiply x by its scale, which has one element per block."""
     shape, blocks = core.aval_of(x).shape, core.aval_of(scale).shape
     split = [n for a, b in zip(shape, blocks, strict=True) for n in (b, a // max(b, 1))]
     wide = broadcast_in_dim(cast(scale, dtype), tuple(split), tuple(range(0, len(split), 2)))
     return mul(cast(x, dtype), reshape(wide, shape))
 
 
-def _scaled_written_out(
+def _as_scaled_product(
     lhs, rhs, lhs_scale, rhs_scale, *, dimension_numbers, preferred_element_type
 ):
     dtype = preferred_element_type
@@ -570,27 +594,30 @@ def _scaled_written_out(
 
 def _scaled_jvp(primals: Any, tangents: Any, **params: Any) -> Any:
     (out,), (out_t,) = jvp_flat(
-        lambda *xs: [_scaled_written_out(*xs, **params)], primals, tangents
+        lambda *xs: [_as_scaled_product(*xs, **params)], primals, tangents
     )
     return out, out_t
 
 
 def _scaled_batch(axis, args, dims, *, dimension_numbers, **params):
-    (l_sum, r_sum), (l_batch, r_batch) = dimension_numbers
-    lined = [move_lane(x, axis, d, 0) for x, d in zip(args, dims, strict=True)]
+    (lhs_contracting, rhs_contracting), (lhs_batch, rhs_batch) = dimension_numbers
+    lane_first = [move_lane(x, axis, d, 0) for x, d in zip(args, dims, strict=True)]
 
     def up(axes: Sequence[int]) -> tuple[int, ...]:
         return tuple(a + 1 for a in axes)
 
-    numbers = ((up(l_sum), up(r_sum)), ((0, *up(l_batch)), (0, *up(r_batch))))
-    return scaled_dot_p.bind(*lined, dimension_numbers=numbers, **params), 0
+    numbers = (
+        (up(lhs_contracting), up(rhs_contracting)),
+        ((0, *up(lhs_batch)), (0, *up(rhs_batch))),
+    )
+    return scaled_dot_p.bind(*lane_first, dimension_numbers=numbers, **params), 0
 
 
 scaled_dot_p.abstract = _scaled_abstract
 scaled_dot_p.jvp = _scaled_jvp
 scaled_dot_p.batch = _scaled_batch
 scaled_dot_p.lower = lambda ctx, *xs, **params: ctx.fun(
-    lambda *vs: _scaled_written_out(*vs, **params), *xs
+    lambda *vs: _as_scaled_product(*vs, **params), *xs
 )[0]
 
 
@@ -603,22 +630,22 @@ def scaled_dot(
     dimension_numbers: Any = None,
     preferred_element_type: Any = None,
 ) -> Any:
-    """Return the dot product of arrays that are stored with a scale for each block.
+    """Compute the dot product of arrays that have a scale for each block.
 
     Args:
       lhs, rhs: arrays, usually of a narrow dtype.
-      lhs_scale, rhs_scale: their scales: of the same sizes, but along contracted axes
-        of sizes that divide (default: no scaling).
-      dimension_numbers: as in `dot_general` (default: of matrices, or of matrices with
-        one batch axis in front).
-      preferred_element_type: in which to multiply and return (default: bfloat16).
+      lhs_scale, rhs_scale: their scales, of the same sizes, except along contracted axes,
+        where the scale's size divides the operand's (default: no scaling).
+      dimension_numbers: as in `dot_general` (default: of matrices, or of matrices with a
+        leading batch axis).
+      preferred_element_type: the dtype to multiply in and return (default: bfloat16).
 
     Returns:
-      An array of the axes of `dot_general`, of dtype `preferred_element_type`.
+      An array with the axes of `dot_general`'s result, of dtype `preferred_element_type`.
 
     Raises:
-      TypeError: an operand of rank 1, or of rank above 3, without `dimension_numbers`;
-        or scales do not fit.
+      TypeError: an operand has rank 1, or rank above 3, without `dimension_numbers`; or
+        scales have incompatible shapes.
 
     Example:
       >>> import minijax.numpy as jnp
@@ -633,10 +660,10 @@ def scaled_dot(
             raise TypeError(f"scaled_dot of an array of rank {rank} needs dimension_numbers.")
         batch = tuple(range(rank - 2))
         dimension_numbers = (((rank - 1,), (rank - 2,)), (batch, batch))
-    (l_sum, r_sum), (l_batch, r_batch) = dimension_numbers
+    (lhs_contracting, rhs_contracting), (lhs_batch, rhs_batch) = dimension_numbers
     numbers = (
-        (tuple(map(int, l_sum)), tuple(map(int, r_sum))),
-        (tuple(map(int, l_batch)), tuple(map(int, r_batch))),
+        (tuple(map(int, lhs_contracting)), tuple(map(int, rhs_contracting))),
+        (tuple(map(int, lhs_batch)), tuple(map(int, rhs_batch))),
     )
     dtype = element_type(preferred_element_type, "scaled_dot") or dtypes.bfloat16
     return scaled_dot_p.bind(
@@ -650,7 +677,7 @@ def scaled_dot(
 
 
 def _scale(x: Any, scale: Any, summed: Sequence[int]) -> Any:
-    """Return the given scale, or ones."""
+    """Return the scale of `x`, or ones."""
     if scale is not None:
         return scale
     shape = core.aval_of(x).shape

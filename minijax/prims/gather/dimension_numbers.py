@@ -1,13 +1,13 @@
-"""How gather and scatter name axes: dimension numbers, modes, and their checks.
+"""Dimension numbers and modes of gather and scatter, and their checks.
 
-A gather reads windows of `operand` that start at index vectors, which lie along the
-last axis of `indices`.  A result axis is an *offset* axis (within a window) or a
-*batch* axis (of indices without the last).  Operand axes are kept as offset axes,
-collapsed (window size 1), or *operand batching* axes, which run along with an axis of
+A gather reads windows of `operand` that start at index vectors.  The last axis of `indices`
+contains the components of an index vector.  A result axis is an *offset* axis (within a
+window) or a *batch* axis (of indices without the last).  Operand axes become offset axes,
+are collapsed (window size 1), or are *operand batching* axes, each paired with an axis of
 `indices`.  A scatter writes windows of `updates` in the same way.
 
-The vocabulary is that of StableHLO (its specification, `gather` and `scatter`).  This
-room knows no primitive; gather.py declares them.
+The terms are StableHLO's (its specification, `gather` and `scatter`).  gather.py declares
+the primitives.
 """
 
 from __future__ import annotations
@@ -31,12 +31,12 @@ Dims = tuple[int, ...]
 
 
 class GatherScatterMode(enum.Enum):
-    """What becomes of indices whose window lies out of bounds.
+    """The treatment of indices whose window is out of bounds.
 
-    CLIP: they are moved to the nearest window inside.
-    FILL_OR_DROP: a gather gives `fill_value` there, a scatter leaves the update out.
-    PROMISE_IN_BOUNDS: the caller promises that there are none.
-    ONE_HOT: the surface's indexing by products with one-hot vectors.
+    CLIP: they are moved to the nearest window in bounds.
+    FILL_OR_DROP: a gather returns `fill_value` there, and a scatter skips the update.
+    PROMISE_IN_BOUNDS: the caller promises that no index is out of bounds.
+    ONE_HOT: NumPy-style indexing multiplies by one-hot vectors.
 
     >>> import minijax.numpy as jnp
     >>> x = jnp.arange(3)
@@ -54,7 +54,7 @@ class GatherScatterMode(enum.Enum):
 
     @staticmethod
     def from_any(s: Any) -> GatherScatterMode:
-        """Return the mode that a mode, a name or None means.
+        """Return the mode for a mode, its name, or None (FILL_OR_DROP).
 
         >>> GatherScatterMode.from_any('clip')
         <GatherScatterMode.CLIP: 1>
@@ -67,18 +67,18 @@ class GatherScatterMode(enum.Enum):
             return GatherScatterMode[s.upper()]
         raise value_problem(
             f'Unknown gather mode "{s}"',
-            why="modes are 'clip', 'fill', 'drop', 'promise_in_bounds' and 'one_hot'.",
+            why="The modes are 'clip', 'fill', 'drop', 'promise_in_bounds' and 'one_hot'.",
         )
 
 
 class GatherDimensionNumbers(NamedTuple):
-    """Which axes a gather means.
+    """The axes of a gather.
 
     Attributes:
       offset_dims: axes of the result that run within a window.
       collapsed_slice_dims: operand axes of window size 1 that the result lacks.
       start_index_map: the operand axis of each component of an index vector.
-      operand_batching_dims: operand axes that run along with axes of the indices.
+      operand_batching_dims: operand axes paired with axes of the indices.
       start_indices_batching_dims: those axes of the indices, in the same order.
 
     >>> from minijax import lax
@@ -97,13 +97,13 @@ class GatherDimensionNumbers(NamedTuple):
 
 
 class ScatterDimensionNumbers(NamedTuple):
-    """Which axes a scatter means: as `GatherDimensionNumbers`, for writing.
+    """The axes of a scatter; compare `GatherDimensionNumbers`.
 
     Attributes:
       update_window_dims: axes of the updates that run within a window.
       inserted_window_dims: operand axes of window size 1 that the updates lack.
       scatter_dims_to_operand_dims: the operand axis of each component of an index.
-      operand_batching_dims: operand axes that run along with axes of the indices.
+      operand_batching_dims: operand axes paired with axes of the indices.
       scatter_indices_batching_dims: those axes of the indices, in the same order.
 
     >>> from minijax import lax
@@ -122,8 +122,8 @@ class ScatterDimensionNumbers(NamedTuple):
     scatter_indices_batching_dims: Sequence[int] = ()
 
 
-def plain(dims: Any) -> Any:
-    """Dimension numbers made of tuples of Python ints."""
+def canonical_dimension_numbers(dims: Any) -> Any:
+    """Return dimension numbers whose fields are tuples of Python ints."""
     if not isinstance(dims, tuple) or not hasattr(dims, "_fields"):
         raise TypeError(
             "dimension_numbers must be GatherDimensionNumbers or"
@@ -145,30 +145,40 @@ def gather_dims_of(dims: ScatterDimensionNumbers) -> GatherDimensionNumbers:
 # ------------------------------------------------------------------- lanes under vmap
 
 
-def up(dims: Sequence[int]) -> Dims:
-    """Axis numbers behind a new leading axis."""
+def shift_axes(dims: Sequence[int]) -> Dims:
+    """Return axis numbers shifted by a new leading axis."""
     return tuple(d + 1 for d in dims)
 
 
 def operand_lanes(dims: Any) -> Any:
-    """Numbers for an operand with a lane axis in front: one more axis of the window."""
+    """Return the numbers if the operand has a leading lane axis: a new window axis."""
     window, collapsed, index_map, batching, index_batching = dims
     return type(dims)(
-        (0, *up(window)), up(collapsed), up(index_map), up(batching), tuple(index_batching)
+        (0, *shift_axes(window)),
+        shift_axes(collapsed),
+        shift_axes(index_map),
+        shift_axes(batching),
+        tuple(index_batching),
     )
 
 
 def index_lanes(dims: Any) -> Any:
-    """Numbers for indices (and result) with a lane axis in front, operand without."""
+    """Return the numbers if the indices, but not the operand, have a leading lane axis."""
     window, collapsed, index_map, batching, index_batching = dims
-    return type(dims)(up(window), collapsed, index_map, batching, up(index_batching))
+    return type(dims)(
+        shift_axes(window), collapsed, index_map, batching, shift_axes(index_batching)
+    )
 
 
 def common_lanes(dims: Any) -> Any:
-    """Numbers for lane axes in front of operand and indices: a batching axis."""
+    """Return the numbers if operand and indices have leading lane axes: a batching axis."""
     window, collapsed, index_map, batching, index_batching = dims
     return type(dims)(
-        up(window), up(collapsed), up(index_map), (0, *up(batching)), (0, *up(index_batching))
+        shift_axes(window),
+        shift_axes(collapsed),
+        shift_axes(index_map),
+        (0, *shift_axes(batching)),
+        (0, *shift_axes(index_batching)),
     )
 
 
@@ -176,7 +186,7 @@ def common_lanes(dims: Any) -> Any:
 
 
 class _Checker:
-    """Raises the errors of one gather or scatter."""
+    """The checks of one gather or scatter, which raise its errors."""
 
     def __init__(self, op: str, *avals: Any) -> None:
         self.op = op
@@ -186,22 +196,22 @@ class _Checker:
         raise type_problem(what, *self.avals, why=why)
 
     def axes(self, name: str, dims: Dims, rank: int, ordered: bool = True) -> None:
-        """Axis numbers that exist, without repetition, in order where that matters."""
+        """Raise TypeError unless axes exist, are distinct and, if `ordered`, ascend."""
         if ordered and list(dims) != sorted(dims):
             self.fail(
                 f"{name} in {self.op} op must be sorted; got {dims}",
-                "the order of axes follows from the operand's.",
+                "The axes have the operand's order.",
             )
         for d in dims:
             if not 0 <= d < rank:
                 self.fail(
                     f"Invalid {name} set in {self.op} op; valid range is [0, {rank});"
                     f" got: {d}.",
-                    "each number names an axis, counted from 0.",
+                    "Each number is an axis, counted from 0.",
                 )
         if len(set(dims)) < len(dims):
             self.fail(
-                f"{name} in {self.op} op must not repeat; got: {dims}.", "an axis has one role."
+                f"{name} in {self.op} op must not repeat; got: {dims}.", "An axis has one role."
             )
 
     def disjoint(self, name: str, dims: Dims, other: str, others: Dims) -> None:
@@ -209,16 +219,16 @@ class _Checker:
             self.fail(
                 f"{name} and {other} in {self.op} op must be disjoint; got: {dims} and"
                 f" {others}.",
-                "an axis has one role.",
+                "An axis has one role.",
             )
 
     def indices(self, indices: Any, index_map: Dims, name: str) -> None:
-        """Indices are integers; their last axis holds the index vectors."""
+        """Raise unless indices are integers whose last axis contains index vectors."""
         if not dtypes.is_integer(indices.dtype):
             raise value_problem(
                 "indices must have an integer type",
                 *self.avals,
-                why=f"they are {indices.dtype}, and positions are whole numbers.",
+                why=f"Their dtype is {indices.dtype}, and positions are integers.",
                 tries=["indices.astype(int)"],
             )
         if not indices.shape:
@@ -226,20 +236,20 @@ class _Checker:
                 f"{self.op.capitalize()} index leaf dimension must be within [0,"
                 " rank(indices) + 1). rank(indices) is 0 and"
                 f" {self.op} index leaf dimension is -1.",
-                "index vectors lie along the last axis of the indices.",
+                "The last axis of the indices contains the index vectors.",
             )
         if len(index_map) != indices.shape[-1]:
             self.fail(
                 f"{self.op.capitalize()} op has {len(index_map)} elements in {name} and"
                 f" the bound of dimension index_vector_dim={len(indices.shape) - 1} of"
                 f" indices is {indices.shape[-1]}. These two numbers must be equal.",
-                "each component of an index vector needs an operand axis.",
+                "Each component of an index vector needs an operand axis.",
             )
 
     def batching(
         self, operand: Any, indices: Any, dims: Dims, index_dims: Dims, name: str
     ) -> None:
-        """Operand batching axes have partners of the same size."""
+        """Raise TypeError unless operand batching axes pair with axes of equal size."""
         self.axes("operand_batching_dims", dims, len(operand.shape))
         self.axes(name, index_dims, len(indices.shape) - 1, ordered=False)
         op = self.op.capitalize()
@@ -247,20 +257,20 @@ class _Checker:
             self.fail(
                 f"{op} op requires equal numbers of operand_batching_dims and {name},"
                 f" got {dims} and {index_dims}.",
-                "they pair axes.",
+                "These numbers pair axes.",
             )
-        ours = tuple(operand.shape[d] for d in dims)
-        theirs = tuple(indices.shape[d] for d in index_dims)
-        if ours != theirs:
+        operand_sizes = tuple(operand.shape[d] for d in dims)
+        index_sizes = tuple(indices.shape[d] for d in index_dims)
+        if operand_sizes != index_sizes:
             self.fail(
                 f"{op} op requires operand batching dimensions and indices batching"
-                f" dimensions to have the same shape, got {ours} and {theirs}.",
-                "paired axes run together.",
+                f" dimensions to have the same shape, got {operand_sizes} and {index_sizes}.",
+                "Paired axes have the same indices.",
             )
 
 
 def gather_type(operand: Any, indices: Any, dims: Any, sizes: Dims) -> Any:
-    """Return the type of a gather's result; TypeError where the arguments do not fit."""
+    """Return the type of a gather's result; raise TypeError for incompatible arguments."""
     offset, collapsed, index_map, batching, index_batching = dims
     rank, check = len(operand.shape), _Checker("gather", operand, indices)
     check.indices(indices, index_map, "start_index_map")
@@ -274,14 +284,14 @@ def gather_type(operand: Any, indices: Any, dims: Any, sizes: Dims) -> Any:
         check.fail(
             "Gather op must have one slice size for every input dimension; got:"
             f" len(slice_sizes)={len(sizes)}, input_shape.rank={rank}",
-            "a window has a size along each operand axis.",
+            "A window has a size along each operand axis.",
         )
     for i, (size, n) in enumerate(zip(sizes, operand.shape, strict=True)):
         if not 0 <= size <= n:
             check.fail(
                 f"Slice size at index {i} in gather op is out of range, must be within"
                 f" [0, {n} + 1), got {size}.",
-                "a window lies within the operand.",
+                "A window must be within the operand.",
             )
     for i in (*collapsed, *batching):
         if sizes[i] != 1 and not (i in batching and sizes[i] == 0):
@@ -291,7 +301,7 @@ def gather_type(operand: Any, indices: Any, dims: Any, sizes: Dims) -> Any:
             check.fail(
                 f"Gather op can only {what}, but bound is {sizes[i]} for index {i} at"
                 f" position {(*collapsed, *batching).index(i)}.",
-                "the result has no axis for it.",
+                "The result has no such axis.",
             )
     window = window_axes(rank, collapsed, batching)
     if len(window) != len(offset):
@@ -300,7 +310,7 @@ def gather_type(operand: Any, indices: Any, dims: Any, sizes: Dims) -> Any:
             " dimension or explicitly collapsed/batching; got"
             f" len(slice_sizes)={rank}, output_slice_sizes={offset},"
             f" collapsed_slice_dims={collapsed}, operand_batching_dims={batching}.",
-            "each operand axis has a role.",
+            "Each operand axis has a role.",
         )
     batch = iter(indices.shape[:-1])
     inner = iter(sizes[i] for i in window)
@@ -312,7 +322,7 @@ def gather_type(operand: Any, indices: Any, dims: Any, sizes: Dims) -> Any:
 
 
 def scatter_type(operand: Any, indices: Any, updates: Any, dims: Any) -> Any:
-    """Return the type of a scatter's result; TypeError where the arguments do not fit."""
+    """Return the type of a scatter's result; raise TypeError for incompatible arguments."""
     window_dims, inserted, index_map, batching, index_batching = dims
     rank, check = len(operand.shape), _Checker("scatter", operand, indices, updates)
     check.indices(indices, index_map, "scatter_dims_to_operand_dims")
@@ -320,7 +330,7 @@ def scatter_type(operand: Any, indices: Any, updates: Any, dims: Any) -> Any:
     if len(updates.shape) != expected:
         check.fail(
             f"Updates tensor must be of rank {expected}; got {len(updates.shape)}.",
-            "updates have the axes of the indices (without the last) and of a window.",
+            "Updates have the axes of the indices (without the last) and of a window.",
         )
     check.axes("update_window_dims", window_dims, len(updates.shape))
     check.axes("inserted_window_dims", inserted, rank)
@@ -333,7 +343,7 @@ def scatter_type(operand: Any, indices: Any, updates: Any, dims: Any) -> Any:
         size = len(window_dims) + len(inserted) + len(batching)
         check.fail(
             f"Scatter op has window of size {size}; doesn't match operand of rank {rank}.",
-            "each operand axis has a role.",
+            "Each operand axis has a role.",
         )
     for i, d in zip(window, window_dims, strict=True):
         if updates.shape[d] > operand.shape[i]:
@@ -342,7 +352,7 @@ def scatter_type(operand: Any, indices: Any, updates: Any, dims: Any) -> Any:
                 f" of the corresponding dimensions of operand. For dimension {d},"
                 f" updates bound is {updates.shape[d]}, operand bound is"
                 f" {operand.shape[i]}.",
-                "a window lies within the operand.",
+                "A window must be within the operand.",
             )
     scatter_dims = [d for d in range(len(updates.shape)) if d not in window_dims]
     for i, d in enumerate(scatter_dims):
@@ -352,7 +362,7 @@ def scatter_type(operand: Any, indices: Any, updates: Any, dims: Any) -> Any:
                 " bounds of the corresponding dimensions of scatter indices. For"
                 f" scatter dimension {i}, updates bound is {updates.shape[d]}, indices"
                 f" bound is {indices.shape[i]}.",
-                "each index vector has one window of updates.",
+                "Each index vector has one window of updates.",
             )
     return shaped(operand.shape, operand.dtype, operand.weak_type)
 
@@ -361,7 +371,7 @@ def scatter_type(operand: Any, indices: Any, updates: Any, dims: Any) -> Any:
 
 
 def window_axes(rank: int, collapsed: Sequence[int], batching: Sequence[int]) -> Dims:
-    """Return the operand axes that run within a window."""
+    """Return the operand axes that a window spans."""
     return tuple(i for i in range(rank) if i not in collapsed and i not in batching)
 
 
@@ -379,7 +389,7 @@ def window_sizes(operand: Any, updates: Any, dims: ScatterDimensionNumbers) -> D
 
 
 def last_starts(operand, indices, index_map: Sequence[int], sizes: Dims):
-    """Return the largest index in bounds of each component, as the indices' dtype holds it."""
+    """Return each component's largest index in bounds, clipped to the indices' dtype."""
     top = int(ml_dtypes.iinfo(indices.dtype).max)
     bounds = [operand.shape[i] - sizes[i] for i in index_map]
     if dimension_variables(bounds):
@@ -389,7 +399,7 @@ def last_starts(operand, indices, index_map: Sequence[int], sizes: Dims):
 
 
 def default_fill(dtype: Any) -> Any:
-    """What a gather gives out of bounds: NaN, the least or (unsigned) greatest int."""
+    """Return the fill value out of bounds: NaN, the least or (unsigned) greatest int."""
     if dtypes.is_inexact(dtype):
         return math.nan
     if dtypes.is_bool(dtype):

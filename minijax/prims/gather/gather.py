@@ -1,11 +1,11 @@
 """Gather and scatter-add: reading and summing windows at computed positions.
 
-The two are each other's transposes, so they share a room, with what all scatters have
-in common.  Dimension numbers, modes and type rules are in dimension_numbers.py.  Under
-vmap indices with lanes become batching dimensions: no index grows a component.
+The two are each other's transposes, so they share a file, with the rules that all scatters
+have in common.  Dimension numbers, modes and type rules are in dimension_numbers.py.  Under
+vmap, indices with lanes become batching dimensions, so index vectors keep their length.
 
-A scatter combines the old element with each update by the small program `update_jaxpr`
-(None: the update replaces it).  In which order updates of one element come is open.
+A scatter combines the old element with each update by the jaxpr `update_jaxpr` (None: the
+update replaces it).  The order of several updates of one element is unspecified.
 
 Next: scatter.py, the other scatters.
 """
@@ -41,6 +41,7 @@ from .dimension_numbers import (
     GatherDimensionNumbers,
     GatherScatterMode,
     ScatterDimensionNumbers,
+    canonical_dimension_numbers,
     common_lanes,
     default_fill,
     gather_attribute,
@@ -49,7 +50,6 @@ from .dimension_numbers import (
     index_lanes,
     last_starts,
     operand_lanes,
-    plain,
     scatter_attribute,
     scatter_dims_of,
     scatter_type,
@@ -72,7 +72,7 @@ PROMISE_IN_BOUNDS = GatherScatterMode.PROMISE_IN_BOUNDS
 
 
 def zeros(aval: Any, dtype: Any = None) -> Any:
-    """Return an array of zeros of a type, or of another dtype, that lies as values of it."""
+    """Return zeros with the shape and sharding of a type, and optionally another dtype."""
     out = zero_array(shaped(aval.shape, dtype or aval.dtype))
     return out if aval.explicit_sharding is None else core_ops.reshard_to_aval(out, aval)
 
@@ -121,7 +121,7 @@ def _gather_batch(
         dims, slice_sizes = operand_lanes(dims), (size, *slice_sizes)
     else:
         indices = lane_to_front(indices, axis, index_lane)
-        if x_lane is None:  # lanes may repeat one another's indices
+        if x_lane is None:  # two lanes may have the same indices
             dims, indices_are_sorted, unique_indices = index_lanes(dims), False, False
         else:
             dims, slice_sizes = common_lanes(dims), (1 if size else 0, *slice_sizes)
@@ -149,7 +149,7 @@ def _gather_lower(
     mode: Any,
     fill_value: Any,
 ) -> Any:
-    """StableHLO moves starts into bounds itself; only filling needs more."""
+    """Lower to StableHLO's gather, which clamps starts; only filling needs a select."""
     operand, index = ctx.avals_in
     out = ctx.avals_out[0]
     value = ctx.op(
@@ -173,7 +173,7 @@ def _gather_lower(
 
 
 def _emit_in_bounds(ctx, indices, operand, index, dims, sizes):
-    """Emit, for each index vector, whether its window lies in bounds."""
+    """Emit, for each index vector, whether its window is in bounds."""
     last = index.ndim - 1
     bounds = last_starts(operand, index, dims.start_index_map, sizes)
     one = shaped((*index.shape[:-1], 1), index.dtype)
@@ -191,7 +191,7 @@ def _emit_in_bounds(ctx, indices, operand, index, dims, sizes):
 
     inside = None
     for i, bound in enumerate(bounds):
-        part = ctx.op(
+        component = ctx.op(
             "slice",
             one,
             indices,
@@ -199,10 +199,10 @@ def _emit_in_bounds(ctx, indices, operand, index, dims, sizes):
             limit_indices=ctx.i64s([*index.shape[:-1], i + 1]),
             strides=ctx.i64s([1] * index.ndim),
         )
-        part = ctx.op("reshape", flat, part)
-        checks = [compare(part, bound, "LE")]
+        component = ctx.op("reshape", flat, component)
+        checks = [compare(component, bound, "LE")]
         if not dtypes.is_unsigned(index.dtype):
-            checks.append(compare(part, 0, "GE"))
+            checks.append(compare(component, 0, "GE"))
         for check in checks:
             inside = check if inside is None else ctx.op("and", flag, inside, check)
     return inside
@@ -223,41 +223,45 @@ def _gather_bounds(x, indices, *, dimension_numbers, slice_sizes, **_):
     return shape, indices, axes, [shape[a] - slice_sizes[a] for a in axes]
 
 
-def _gather_lie(specs: Any, avals: Any, outs: Any, params: Any) -> list[Any]:
+def _gather_sharding_rule(specs: Any, avals: Any, outs: Any, params: Any) -> list[Any]:
     (operand, indices), dims = specs, params["dimension_numbers"]
     sizes, shape = params["slice_sizes"], avals[0].shape
     pairs = dict(zip(dims.operand_batching_dims, dims.start_indices_batching_dims, strict=True))
-    rows: list[Any] = list(indices[:-1])  # the last axis holds the index vectors
-    clear = not any(s for i, s in enumerate(indices) if i not in pairs.values())
+    batch_entries: list[Any] = list(indices[:-1])  # the last axis contains the index vectors
+    unambiguous = not any(s for i, s in enumerate(indices) if i not in pairs.values())
     for i, entry in enumerate(operand):
         if i in pairs:
-            other = rows[pairs[i]]
-            clear = clear and (entry is None or other in (None, entry))
-            rows[pairs[i]] = entry or other
+            other = batch_entries[pairs[i]]
+            unambiguous = unambiguous and (entry is None or other in (None, entry))
+            batch_entries[pairs[i]] = entry or other
         else:
-            clear = clear and (entry is None or sizes[i] == shape[i])
-    if not clear:
+            unambiguous = unambiguous and (entry is None or sizes[i] == shape[i])
+    if not unambiguous:
         raise unresolved("gather", ".at[...].get(out_sharding=)", "indexing", avals, specs)
-    gone = {*pairs, *dims.collapsed_slice_dims}
-    kept = iter([s for i, s in enumerate(operand) if i not in gone])
-    lanes = iter(rows)
+    removed_axes = {*pairs, *dims.collapsed_slice_dims}
+    window_entries = iter([s for i, s in enumerate(operand) if i not in removed_axes])
+    remaining_batch = iter(batch_entries)
     n = len(outs[0].shape)
-    return [tuple(next(kept if i in dims.offset_dims else lanes) for i in range(n))]
+    return [
+        tuple(
+            next(window_entries if i in dims.offset_dims else remaining_batch) for i in range(n)
+        )
+    ]
 
 
-gather_p.sharding_rule = _gather_lie
+gather_p.sharding_rule = _gather_sharding_rule
 gather_p.bounds = _gather_bounds
 gather_p.makes_nans = False
 gather_p.is_data_movement = True
 
 
 def _gather_axes(ins: Any, outs: Any, params: Any) -> list[Any]:
-    """Wherever indices lead: lanes and whole axes of windows stay."""
+    """Return `axes_of` for any indices: batching axes and full axes of windows stay."""
     dims, sizes = params["dimension_numbers"], params["slice_sizes"]
     axes: list[int | None] = [None] * outs[0].ndim
-    gone = {*dims.collapsed_slice_dims, *dims.operand_batching_dims}
-    shown = [i for i in range(ins[0].ndim) if i not in gone]
-    for k, i in zip(dims.offset_dims, shown, strict=True):
+    removed_axes = {*dims.collapsed_slice_dims, *dims.operand_batching_dims}
+    window_axes = [i for i in range(ins[0].ndim) if i not in removed_axes]
+    for k, i in zip(dims.offset_dims, window_axes, strict=True):
         if sizes[i] == ins[0].shape[i]:
             axes[k] = i
     rest = [k for k in range(outs[0].ndim) if k not in dims.offset_dims]
@@ -284,13 +288,13 @@ def gather(
 
     Args:
       operand: an array.
-      start_indices: integers; index vectors lie along the last axis.
+      start_indices: integers; the last axis contains the index vectors.
       dimension_numbers: a `GatherDimensionNumbers`.
       slice_sizes: the size of a window along each axis of `operand`.
       unique_indices: promises that no element is read twice.
       indices_are_sorted: promises that index vectors ascend.
-      mode: what to do out of bounds, a `GatherScatterMode` or its name: 'clip' moves
-        the window inside, 'fill' reads `fill_value`; None promises that all is in
+      mode: the treatment out of bounds, a `GatherScatterMode` or its name: 'clip' moves
+        the window inside, 'fill' reads `fill_value`; None promises that all windows are in
         bounds.
       fill_value: the value out of bounds for mode 'fill', a number (None: NaN, the
         least signed, the greatest unsigned integer, True).
@@ -301,7 +305,7 @@ def gather(
 
     Raises:
       TypeError: the numbers do not fit the shapes, or `fill_value` is traced.
-      ValueError: indices are no integers, or mode is 'one_hot'.
+      ValueError: indices are not integers, or mode is 'one_hot'.
 
     Example:
       >>> import minijax.numpy as jnp
@@ -320,15 +324,15 @@ def gather(
             raise type_problem(
                 "gather got a traced fill_value.",
                 fill_value,
-                why="the fill value is part of the program, not of its data.",
+                why="The fill value is part of the program, not of its data.",
                 tries=["a Python number", "jnp.where on the gathered values"],
             )
         else:
             fill_value = np.asarray(fill_value).item()
     elif mode is GatherScatterMode.ONE_HOT:
         raise value_problem(
-            "gather does not take the mode 'one_hot'.",
-            why="it belongs to indexing, which multiplies by one-hot vectors.",
+            "gather does not support the mode 'one_hot'.",
+            why="Only NumPy-style indexing multiplies by one-hot vectors.",
             tries=["jnp.take_along_axis(x, i, axis, mode='one_hot')"],
         )
     else:
@@ -336,7 +340,7 @@ def gather(
     return gather_p.bind(
         operand,
         start_indices,
-        dimension_numbers=plain(dimension_numbers),
+        dimension_numbers=canonical_dimension_numbers(dimension_numbers),
         slice_sizes=int_tuple(slice_sizes, "slice_sizes"),
         indices_are_sorted=bool(indices_are_sorted),
         unique_indices=bool(unique_indices),
@@ -354,8 +358,7 @@ def index_take(src: Any, idxs: Any, axes: Any) -> Any:
       axes: axes of `src`, each once.
 
     Returns:
-      An array of `src`'s dtype, with an axis of size n in front of the axes of `src`
-      that are left.
+      An array of `src`'s dtype, with an axis of size n before the remaining axes of `src`.
 
     Example:
       >>> import minijax.numpy as jnp
@@ -378,11 +381,11 @@ def index_take(src: Any, idxs: Any, axes: Any) -> Any:
     return gather(src, index, dims, window)
 
 
-# ---------------------------------------------------------- what all scatters share
+# ------------------------------------------------------ rules that all scatters share
 
 
 @functools.cache
-def update_program(combine: Callable[..., Any], dtype: Any) -> Any:
+def update_jaxpr_of(combine: Callable[..., Any], dtype: Any) -> Any:
     """Return the jaxpr of `combine(old, update)` on scalars of a dtype."""
     scalar = shaped((), dtype)
     return stage(lambda x, y: [combine(x, y)], [scalar, scalar], text="scatter")[0]
@@ -403,7 +406,7 @@ def bind_scatter(
     """Bind one of the scatters."""
     jaxpr = None
     if combine is not None:
-        jaxpr = update_program(combine, core.aval_of(x).dtype)
+        jaxpr = update_jaxpr_of(combine, core.aval_of(x).dtype)
     return prim.bind(
         x,
         indices,
@@ -418,8 +421,10 @@ def bind_scatter(
 
 
 def scatter_function(prim: Primitive, combine: Callable[..., Any] | None) -> Any:
-    """Make a stub the public function of a scatter: its name, and its docstring with
-    what all scatters say between sentence and example."""
+    """Turn a stub into the public function of a scatter.
+
+    The function gets the stub's name and its docstring, with the sections that all scatters
+    share between its sentence and its example."""
 
     def declare(stub: Callable[[], None]) -> Any:
         def scatter(
@@ -432,7 +437,7 @@ def scatter_function(prim: Primitive, combine: Callable[..., Any] | None) -> Any
             unique_indices: bool = False,
             mode: Any = None,
         ) -> Any:
-            if combine is not None:  # before the small program is staged
+            if combine is not None:  # before `combine` is staged
                 kinds = NUMBER if combine in (add, sub) else ANY
                 check_kind(prim.name, core.aval_of(operand), kinds, 0, 3)
             return bind_scatter(
@@ -441,7 +446,7 @@ def scatter_function(prim: Primitive, combine: Callable[..., Any] | None) -> Any
                 operand,
                 scatter_indices,
                 updates,
-                plain(dimension_numbers),
+                canonical_dimension_numbers(dimension_numbers),
                 indices_are_sorted=bool(indices_are_sorted),
                 unique_indices=bool(unique_indices),
                 mode=GatherScatterMode.from_any(mode),
@@ -457,21 +462,21 @@ def scatter_function(prim: Primitive, combine: Callable[..., Any] | None) -> Any
 _SCATTER = """
     Args:
       operand: an array.
-      scatter_indices: integers; index vectors lie along the last axis.
-      updates: of `operand`'s dtype; its axes are those of the index vectors and of the
-        windows, as `dimension_numbers` says.
+      scatter_indices: integers; the last axis contains the index vectors.
+      updates: an array of `operand`'s dtype; its axes are the axes of the index vectors
+        and of the windows, as in `dimension_numbers`.
       dimension_numbers: a `ScatterDimensionNumbers`.
       indices_are_sorted: promises that index vectors ascend.
       unique_indices: promises that no element is written twice.
-      mode: what to do out of bounds, a `GatherScatterMode` or its name: 'clip' moves
-        the window inside; None and 'drop' leave the update out.
+      mode: the treatment out of bounds, a `GatherScatterMode` or its name: 'clip' moves
+        the window inside; None and 'drop' skip the update.
 
     Returns:
       An array of `operand`'s shape and dtype.
 
     Raises:
       TypeError: the numbers do not fit the shapes, or dtypes differ.
-      ValueError: indices are no integers.
+      ValueError: indices are not integers.
 
 """
 
@@ -483,7 +488,7 @@ def _scatter_type(x, indices, updates, *, dimension_numbers, **_):
 
 def _scatter_batch(prim: Primitive) -> Any:
     def batch(axis: Any, args: Any, lanes: Any, **params: Any) -> Any:
-        """Lanes of operand and updates always; of indices only where they have some."""
+        """Give operand and updates a lane axis, and indices only if they have one."""
         (x, indices, updates), (x_lane, index_lane, update_lane) = args, lanes
         dims = params.pop("dimension_numbers")
         if index_lane is None:
@@ -500,7 +505,7 @@ def _scatter_batch(prim: Primitive) -> Any:
 
 
 def _emit_rows(ctx: Any, row: Any, aval: Any) -> Any:
-    """Emit an array of which every row is the same."""
+    """Emit an array whose rows are all equal."""
     if isinstance(row, np.ndarray):
         return ctx.constant(np.broadcast_to(row, aval.shape), aval)
     column = shaped((*aval.shape[:-1], 1), aval.dtype)
@@ -521,7 +526,7 @@ def _scatter_lower(
     update_jaxpr,
     update_consts,
 ):
-    """StableHLO drops what is out of bounds itself; only clipping needs more."""
+    """Lower to StableHLO's scatter, which drops out of bounds; clipping needs a clamp."""
     operand, index, update = ctx.avals_in
     out = ctx.avals_out[0]
     if mode is CLIP and dimension_numbers.scatter_dims_to_operand_dims:
@@ -548,36 +553,36 @@ def _scatter_lower(
     return op.result
 
 
-def _scatter_lie(specs: Any, avals: Any, outs: Any, params: Any) -> list[Any]:
+def _scatter_sharding_rule(specs: Any, avals: Any, outs: Any, params: Any) -> list[Any]:
     (operand, indices, updates), dims = specs, params["dimension_numbers"]
     sizes = window_sizes(avals[0], avals[2], dims)
     pairs = dict(
         zip(dims.operand_batching_dims, dims.scatter_indices_batching_dims, strict=True)
     )
-    clear = not any(s for i, s in enumerate(indices) if i not in pairs.values())
-    gone = {*pairs, *dims.inserted_window_dims}
-    windows = [s for i, s in enumerate(operand) if i not in gone]
+    unambiguous = not any(s for i, s in enumerate(indices) if i not in pairs.values())
+    removed_axes = {*pairs, *dims.inserted_window_dims}
+    windows = [s for i, s in enumerate(operand) if i not in removed_axes]
     for i, entry in enumerate(operand):
-        whole = i in pairs or sizes[i] == avals[0].shape[i]
-        clear = clear and (entry is None or whole)
+        is_full = i in pairs or sizes[i] == avals[0].shape[i]
+        unambiguous = unambiguous and (entry is None or is_full)
     for i, entry in zip(dims.update_window_dims, windows, strict=True):
-        clear = clear and (updates[i] is None or updates[i] == entry)
-    places = [i for i in range(len(updates)) if i not in dims.update_window_dims]
-    lanes = {places[k]: operand[i] for i, k in pairs.items()}
-    clear = clear and all(updates[i] in (None, lanes.get(i)) for i in places)
-    if not clear:
+        unambiguous = unambiguous and (updates[i] is None or updates[i] == entry)
+    batch_axes = [i for i in range(len(updates)) if i not in dims.update_window_dims]
+    lanes = {batch_axes[k]: operand[i] for i, k in pairs.items()}
+    unambiguous = unambiguous and all(updates[i] in (None, lanes.get(i)) for i in batch_axes)
+    if not unambiguous:
         method = ".at[...].set/add/mul/...(out_sharding=)"
         raise unresolved("scatter", method, "update", avals, specs)
     return [operand]
 
 
 def _scatter_axes(ins: Any, outs: Any, params: Any) -> list[Any]:
-    """Wherever indices lead: lanes and whole axes of windows stay, and the operand."""
+    """Return `axes_of` for any indices: batching, full window and operand axes stay."""
     dims, (out,) = params["dimension_numbers"], outs
     axes: list[int | None] = [None] * out.ndim
-    gone = {*dims.inserted_window_dims, *dims.operand_batching_dims}
-    shown = [i for i in range(out.ndim) if i not in gone]
-    for k, i in zip(dims.update_window_dims, shown, strict=True):
+    removed_axes = {*dims.inserted_window_dims, *dims.operand_batching_dims}
+    window_axes = [i for i in range(out.ndim) if i not in removed_axes]
+    for k, i in zip(dims.update_window_dims, window_axes, strict=True):
         if ins[2].shape[k] == out.shape[i]:
             axes[i] = k
     rest = [k for k in range(ins[2].ndim) if k not in dims.update_window_dims]
@@ -589,10 +594,10 @@ def _scatter_axes(ins: Any, outs: Any, params: Any) -> list[Any]:
 
 
 def scatter_primitive(name: str) -> Primitive:
-    """Return a scatter without its jvp and transpose."""
+    """Declare a scatter, except its jvp and transpose."""
     prim = Primitive(name)
     prim.abstract = _scatter_type
-    prim.sharding_rule = _scatter_lie
+    prim.sharding_rule = _scatter_sharding_rule
     prim.batch = _scatter_batch(prim)
     prim.lower = _scatter_lower
     prim.bounds = _scatter_bounds
@@ -611,14 +616,14 @@ def _scatter_bounds(x, indices, updates, *, dimension_numbers, **_):
 
 
 def read_back(x, indices, updates, dims, mode, fill=0):
-    """Read `x` where a scatter with these arguments writes: shaped like the updates."""
+    """Read `x` where a scatter with these arguments writes, in the shape of the updates."""
     update = updates.aval if is_linear(updates) else core.aval_of(updates)
     sizes = window_sizes(core.aval_of(x), update, dims)
     return gather(x, indices, gather_dims_of(dims), sizes, mode=mode, fill_value=fill)
 
 
 def flags_of(params: dict[str, Any]) -> dict[str, Any]:
-    """What all scatters at the same places have in common."""
+    """Return the params that all scatters to the same positions have in common."""
     names = ("indices_are_sorted", "unique_indices", "mode")
     return {name: params[name] for name in names}
 
@@ -628,16 +633,16 @@ def flags_of(params: dict[str, Any]) -> dict[str, Any]:
 
 def _scatter_add_transpose(sign: Callable[[Any], Any]) -> Any:
     def transpose(ct, x, indices, updates, *, dimension_numbers, mode, **_) -> list[Any]:
-        share = None
+        updates_ct = None
         if is_linear(updates):
-            share = sign(read_back(ct, indices, updates, dimension_numbers, mode))
-        return [ct if is_linear(x) else None, None, share]
+            updates_ct = sign(read_back(ct, indices, updates, dimension_numbers, mode))
+        return [ct if is_linear(x) else None, None, updates_ct]
 
     return transpose
 
 
 def _linear_scatter(prim: Primitive) -> None:
-    """Return the jvp of a scatter that is linear in operand and updates together."""
+    """Set the jvp of a scatter that is linear in operand and updates together."""
 
     def jvp(primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> Any:
         (x, indices, updates), (x_t, _, u_t) = primals, tangents

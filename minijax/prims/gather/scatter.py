@@ -1,8 +1,8 @@
-"""The scatters that replace, multiply, or keep the least or greatest.
+"""The scatters that replace, multiply, or take the least or greatest.
 
-Each is one block: jvp and transpose beside the type, batch and lowering rules that all
-scatters share (gather.py).  Where several updates meet in one element, replacing has
-no defined winner, so its derivative makes one that values and tangents agree on.
+Each is one block with its jvp and transpose; the type, batch and lowering rules that all
+scatters share are in gather.py.  If several updates replace one element, it is unspecified
+which one wins, so the derivative determines a winner for values and tangents.
 """
 
 from __future__ import annotations
@@ -26,7 +26,11 @@ from ..math.logic import eq, select_n
 from ..math.order import max, min
 from ..shape.creation import iota, zero_array
 from ..shape.shapes import broadcast, int_tuple, problem, reshape, value_problem
-from .dimension_numbers import GatherScatterMode, ScatterDimensionNumbers, plain
+from .dimension_numbers import (
+    GatherScatterMode,
+    ScatterDimensionNumbers,
+    canonical_dimension_numbers,
+)
 from .gather import (
     PROMISE_IN_BOUNDS,
     bind_scatter,
@@ -73,8 +77,8 @@ def _scatter_mul_jvp(primals: Sequence[Any], tangents: Sequence[Any], **params):
             params["dimension_numbers"],
             **flags_of(params),
         )
-        share = mul(x, moved)
-        total = share if total is None else add_any(total, share)
+        contribution = mul(x, moved)
+        total = contribution if total is None else add_any(total, contribution)
     if total is None:
         total = Zero(core.aval_of(out).to_tangent())
     return out, total
@@ -86,8 +90,8 @@ def _require_unique(unique: bool, what: str, x: Any) -> None:
             NotImplementedError,
             what,
             x,
-            why="updates of one element would depend on one another.",
-            tries=["unique_indices=True, where that is so"],
+            why="Several updates of one element would depend on each other.",
+            tries=["unique_indices=True, if the indices are unique"],
         )
 
 
@@ -120,7 +124,7 @@ def scatter_mul() -> None:
 
 
 def _scatter_extremum(name: str) -> Primitive:
-    """Return a scatter that keeps the least or greatest; equal winners share the tangent."""
+    """Declare a scatter that takes the least or greatest; ties share the tangent."""
     prim = scatter_primitive(name)
 
     def jvp(primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> Any:
@@ -133,22 +137,22 @@ def _scatter_extremum(name: str) -> Primitive:
         x_won, u_won = eq(x, out), eq(updates, best)
         dtype = core.aval_of(out).dtype
 
-        def gathered(old: Any, new: Any) -> Any:
-            return bind_scatter(scatter_add_p, add, old, indices, new, dims, **flags)
+        def gathered(operand: Any, new: Any) -> Any:
+            return bind_scatter(scatter_add_p, add, operand, indices, new, dims, **flags)
 
         winners = gathered(
             convert_element_type(x_won, dtype), convert_element_type(u_won, dtype)
         )
-        total = gathered(_keep(x_won, x_t), _keep(u_won, u_t))
-        # A nan equals nothing, and has no slope.
+        total = gathered(_mask_tangent(x_won, x_t), _mask_tangent(u_won, u_t))
+        # A NaN equals nothing, so its tangent is zero.
         return out, div(total, max(winners, const(winners, 1)))
 
     prim.jvp = jvp
     return prim
 
 
-def _keep(mask: Any, t: Any) -> Any:
-    """Return a tangent where the mask holds, zero elsewhere."""
+def _mask_tangent(mask: Any, t: Any) -> Any:
+    """Return a tangent where the mask is true, and zero otherwise."""
     if type(t) is Zero:
         return instantiate(t)
     aval = core.aval_of(t)
@@ -196,7 +200,7 @@ def _scatter_jvp(primals: Sequence[Any], tangents: Sequence[Any], **params: Any)
             NotImplementedError,
             "scatter_apply JVP not implemented",
             x,
-            why="the derivative of the function applied is not known here.",
+            why="The derivative of the applied function is unknown.",
             tries=["x.at[i].set(f(x.at[i].get()))"],
         )
     x_t, u_t = instantiate(x_t), instantiate(u_t)
@@ -211,32 +215,32 @@ def _scatter_with_winners(
 ) -> tuple[Any, Any]:
     """Scatter values and tangents so that both agree on which update of an element wins.
 
-    Updates get numbers, from 1; they are scattered, and read back.  An update has won
-    where it finds its own number, the operand where it finds 0.  What has not won is
-    set to zero, and the winners are added up: a linear map for values and tangents.
+    Updates get numbers from 1, which are scattered and read back.  An update wins where its
+    own number is read, and the operand where 0 is read.  All losers are set to zero, and a
+    scatter-add of the winners gives the result: a linear map of values and of tangents.
     """
     dims, flags = params["dimension_numbers"], flags_of(params)
     aval, update = core.aval_of(x), core.aval_of(updates)
     window = dims.update_window_dims
-    rows = [1 if d in window else n for d, n in enumerate(update.shape)]
-    count = int(np.prod(rows, dtype=np.int64))
-    numbers = reshape(iota(dtypes.uint32, count), rows)
+    update_shape = [1 if d in window else n for d, n in enumerate(update.shape)]
+    count = int(np.prod(update_shape, dtype=np.int64))
+    numbers = reshape(iota(dtypes.uint32, count), update_shape)
     ones = broadcast(np.ones((), dtypes.uint32), update.shape)
     numbers = add(numbers, ones)
-    none = zeros(aval, dtypes.uint32)
-    winner = bind_scatter(scatter_p, None, none, indices, numbers, dims, **flags)
-    found = read_back(winner, indices, updates, dims, PROMISE_IN_BOUNDS)
+    no_update = zeros(aval, dtypes.uint32)
+    winner = bind_scatter(scatter_p, None, no_update, indices, numbers, dims, **flags)
+    read_numbers = read_back(winner, indices, updates, dims, PROMISE_IN_BOUNDS)
 
     def winners(old: Any, new: Any) -> tuple[Any, Any]:
-        kept = eq(winner, none)
-        old = select_n(kept, zeros(aval), old)
-        won = eq(numbers, found)
+        unchanged = eq(winner, no_update)
+        old = select_n(unchanged, zeros(aval), old)
+        won = eq(numbers, read_numbers)
         return old, select_n(won, zeros(update), new)
 
-    values, moves = winners(x, updates), winners(x_t, u_t)
+    values, tangents = winners(x, updates), winners(x_t, u_t)
     return tuple(
         bind_scatter(scatter_add_p, add, old, indices, new, dims, **flags)
-        for old, new in (values, moves)
+        for old, new in (values, tangents)
     )
 
 
@@ -246,14 +250,14 @@ def _scatter_transpose(ct, x, indices, updates, **params) -> list[Any]:
         "scatter transpose is only implemented where unique_indices=True",
         ct,
     )
-    dims, share, rest = params["dimension_numbers"], None, None
+    dims, updates_ct, operand_ct = params["dimension_numbers"], None, None
     if is_linear(x):
         aval = updates.aval if is_linear(updates) else core.aval_of(updates)
-        none = zeros(aval, core.aval_of(ct).dtype)
-        rest = scatter_p.bind(ct, indices, none, **params)
+        blank = zeros(aval, core.aval_of(ct).dtype)
+        operand_ct = scatter_p.bind(ct, indices, blank, **params)
     if is_linear(updates):
-        share = read_back(ct, indices, updates, dims, params["mode"])
-    return [rest, None, share]
+        updates_ct = read_back(ct, indices, updates, dims, params["mode"])
+    return [operand_ct, None, updates_ct]
 
 
 scatter_p = scatter_primitive("scatter")
@@ -264,7 +268,7 @@ scatter_p.uses_keys = KeyUse({2: True}, forwards={0: 0})
 
 @scatter_function(scatter_p, None)
 def scatter() -> None:
-    """Write windows into an array; of several at one place, any one.
+    """Write windows into an array; if several windows overlap, any one wins.
 
     Example:
       >>> import minijax.numpy as jnp
@@ -292,17 +296,17 @@ def scatter_apply(
     Args:
       operand: an array.
       scatter_indices: integers; index vectors lie along the last axis.
-      func: a function of a scalar, returns one of `operand`'s dtype; it may use no
-        traced value from outside.
+      func: a function from a scalar to a scalar of `operand`'s dtype, which must not close
+        over traced values.
       dimension_numbers, indices_are_sorted, unique_indices, mode: as for `scatter`.
-      update_shape: the shape that updates would have.
+      update_shape: the shape of the updates of the corresponding `scatter`.
 
     Returns:
       An array of `operand`'s shape and dtype.
 
     Raises:
       ValueError: `func` returns another type.
-      NotImplementedError: `func` uses a traced value from outside.
+      NotImplementedError: `func` closes over a traced value.
 
     Example:
       >>> import minijax.numpy as jnp
@@ -321,21 +325,21 @@ def scatter_apply(
         raise value_problem(
             f"scatter_apply: func must return {scalar.str_short(True)}, got"
             f" {result.str_short(True)}.",
-            why="what it returns replaces the element.",
+            why="Its result replaces the element.",
         )
     if any(isinstance(c, core.Tracer) for c in consts):
         raise problem(
             NotImplementedError,
             "Reduction computations can't close over Tracers.",
             *consts,
-            why="func becomes a part of the program of one element.",
+            why="`func` becomes part of the jaxpr that updates one element.",
             tries=["use a Python or NumPy number"],
         )
     return scatter_p.bind(
         operand,
         scatter_indices,
         zero_array(shaped(int_tuple(update_shape, "update_shape"), dtype)),
-        dimension_numbers=plain(dimension_numbers),
+        dimension_numbers=canonical_dimension_numbers(dimension_numbers),
         indices_are_sorted=bool(indices_are_sorted),
         unique_indices=bool(unique_indices),
         mode=GatherScatterMode.from_any(mode),

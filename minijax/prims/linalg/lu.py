@@ -241,8 +241,8 @@ def lu(x: Any) -> list[Any]:
 
     Returns:
       L (unit lower triangular, its diagonal not stored) and U (upper triangular) in one
-        array [..., m, n] of `x`'s dtype; the exchanges (pivots), int32 [..., min(m, n)];
-        the permutation p of rows that they produce, int32 [..., m].
+      array [..., m, n] of `x`'s dtype; the exchanges (pivots), int32 [..., min(m, n)];
+      the permutation p of rows that they produce, int32 [..., m].
 
     Example:
       >>> import minijax.numpy as jnp
@@ -331,8 +331,8 @@ def symmetric_product(
       a_matrix: a, an array [..., m, n] of a float dtype.
       c_matrix: c, an array [..., m, m] of the same dtype.
       alpha, beta: the factors, Python numbers.
-        symmetrize_output: whether to copy the lower triangle into the upper one, which is
-          otherwise undefined.
+      symmetrize_output: whether to copy the lower triangle into the upper one, which is
+        otherwise undefined.
 
     Returns:
       An array of `c_matrix`'s shape and dtype.

@@ -65,7 +65,7 @@ def shape_of(x: Any) -> tuple[int, ...]:
 def check_matrix(
     name: str, aval, *, square: bool = False, position: int = 0, first: bool = False
 ) -> None:
-    """Raise TypeError or ShapeError unless the aval is a stack of (square) inexact matrices."""
+    """Raise TypeError or ShapeError unless the aval is of (square) inexact matrices."""
     check_kind(name, aval, INEXACT, position, 1)
     if aval.ndim < 2:
         raise errors.shape_error(
@@ -223,7 +223,7 @@ def split_lower(x: Any) -> tuple[Any, Callable[[Any], Any]]:
 
 
 def diagonal_of(x: Any) -> Any:
-    """Return the diagonals of replicated matrices, the only ones that factorizations have."""
+    """Return the diagonals of matrices that are not sharded, as in factorizations."""
     return sliced(x, shape_of(x), 0)
 
 

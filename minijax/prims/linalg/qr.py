@@ -274,8 +274,8 @@ def ormqr(a: Any, taus: Any, c: Any, *, left: bool = True, transpose: bool = Fal
 
     Args:
       a, taus: reflections, as for `householder_product`: [..., m, k] and [..., k].
-        c: matrices [..., m, n] if left, otherwise [..., n, m].
-        left: whether Q is the left factor.
+      c: matrices [..., m, n] if left, otherwise [..., n, m].
+      left: whether Q is the left factor.
       transpose: whether to multiply by Q^H instead.
 
     Returns:
@@ -446,9 +446,9 @@ def qr(
 
     Args:
       x: matrices [..., m, n] of a float or complex dtype.
-        pivoting: whether to exchange columns so that the diagonal of R does not grow.
-        full_matrices: whether Q is square [..., m, m]; otherwise it has min(m, n) columns.
-        use_magma: on GPUs, whether pivoting uses MAGMA (None: if it is installed).
+      pivoting: whether to exchange columns so that the diagonal of R does not grow.
+      full_matrices: whether Q is square [..., m, m]; otherwise it has min(m, n) columns.
+      use_magma: on GPUs, whether pivoting uses MAGMA (None: if it is installed).
 
     Returns:
       (Q, R) of `x`'s dtype, Q with orthonormal columns, R upper triangular; with

@@ -215,12 +215,12 @@ def triangular_solve(
     Args:
       a: triangular matrices [..., n, n] of a float or complex dtype; the other triangle
         is not read.
-        b: right-hand sides [..., n, m] if left_side, otherwise [..., m, n]; or one vector
-          [..., n]; of the same dtype.
-        left_side: whether op(a) is the left factor.
-        lower: whether a is lower triangular, instead of upper.
-        transpose_a, conjugate_a: whether op transposes, and conjugates.
-        unit_diagonal: whether the diagonal is assumed to be ones, and is not read.
+      b: right-hand sides [..., n, m] if left_side, otherwise [..., m, n]; or one vector
+        [..., n]; of the same dtype.
+      left_side: whether op(a) is the left factor.
+      lower: whether a is lower triangular, instead of upper.
+      transpose_a, conjugate_a: whether op transposes, and conjugates.
+      unit_diagonal: whether the diagonal is assumed to be ones, and is not read.
 
     Returns:
       x, an array of `b`'s shape and dtype.
@@ -315,12 +315,12 @@ def cholesky(x: Any, *, symmetrize_input: bool = True) -> Any:
 
     Args:
       x: positive definite Hermitian matrices [..., n, n].
-        symmetrize_input: whether to use (x + x^H) / 2.  Otherwise only the lower triangle
-          of x is read, and derivatives assume that x is Hermitian.
+      symmetrize_input: whether to use (x + x^H) / 2.  Otherwise only the lower triangle
+        of x is read, and derivatives assume that x is Hermitian.
 
     Returns:
-        An array of `x`'s shape and dtype.  The lower triangle of a matrix that is not positive
-        definite is NaN.
+      An array of `x`'s shape and dtype.  The lower triangle of a matrix that is not positive
+      definite is NaN.
 
     Example:
       >>> import minijax.numpy as jnp
@@ -410,7 +410,7 @@ cholesky_update_p.lower_by_platform["cuda"] = _update_lower_cuda
 
 
 def cholesky_update(r_matrix: Any, w_vector: Any) -> Any:
-    """Update Cholesky's factor by rank 1: upper triangular S, :math:`S^T S = R^T R + w w^T`.
+    """Update Cholesky's factor: upper triangular S, :math:`S^T S = R^T R + w w^T`.
 
     Args:
       r_matrix: R, an upper triangular matrix [n, n] of a float dtype.

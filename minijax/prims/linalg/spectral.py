@@ -149,7 +149,7 @@ over_gaps_p.lower = lambda ctx, x, w: ctx.fun(_over_gaps, x, w)[0]
 # Unitary matrices that diagonalize a perturbation within each space of equal values.  They
 # are the identity if all values differ.
 aligned_basis_p = Primitive("turned_basis")
-aligned_basis_p.abstract = lambda w, part: part
+aligned_basis_p.abstract = lambda w, rotated: rotated
 
 
 def _aligned_basis(w: Any, rotated: Any) -> Any:
@@ -392,11 +392,11 @@ def eigh(
 
     Args:
       x: Hermitian matrices [..., n, n].
-        lower: which triangle is read, if the input is not symmetrized.
-        symmetrize_input: whether to use (x + x^H) / 2.  Derivatives assume that x is
-          Hermitian in both cases.
-        sort_eigenvalues: whether they must ascend (on CPUs and GPUs they always do).
-        subset_by_index: (start, end): return only these eigenvalues, in ascending order.
+      lower: which triangle is read, if the input is not symmetrized.
+      symmetrize_input: whether to use (x + x^H) / 2.  Derivatives assume that x is
+        Hermitian in both cases.
+      sort_eigenvalues: whether they must ascend (on CPUs and GPUs they always do).
+      subset_by_index: (start, end): return only these eigenvalues, in ascending order.
       implementation: the algorithm (None: the platform's best).
 
     Returns:
@@ -655,8 +655,8 @@ def eig(
       use_magma: deprecated; True means `implementation=EigImplementation.MAGMA`.
 
     Returns:
-        A list of eigenvalues w [..., n], then, if requested, left eigenvectors u and right
-        ones v, columns of norm 1 in arrays [..., n, n]; all complex.
+      A list of eigenvalues w [..., n], then, if requested, left eigenvectors u and right
+      ones v, columns of norm 1 in arrays [..., n, n]; all complex.
 
     Example:
       >>> import minijax.numpy as jnp
@@ -745,8 +745,8 @@ def schur(
       sort_eig_vals, select_callable: sorting is not implemented; must be False.
 
     Returns:
-        [T, Q], or [T], of `x`'s shape and dtype.  The diagonal of a quasi triangular T has a
-        2 by 2 block for each pair of complex eigenvalues.
+      [T, Q], or [T], of `x`'s shape and dtype.  The diagonal of a quasi triangular T has a
+      2 by 2 block for each pair of complex eigenvalues.
 
     Raises:
       NotImplementedError: sorting is requested.

@@ -42,7 +42,7 @@ from .lapack import call, char, flag, nan_where_failed, routine
 from .matrix import *
 from .qr import qr
 from .solve import cholesky_p, triangular_solve
-from .spectral import check_subset, eigh_p, over_gaps_p, aligned_basis_p, undefined
+from .spectral import aligned_basis_p, check_subset, eigh_p, over_gaps_p, undefined
 
 __all__ = ("SvdAlgorithm", "svd_p", "svd", "qdwh")
 
@@ -421,15 +421,15 @@ def svd(
 
     Args:
       x: matrices [..., m, n] of a float or complex dtype.
-        full_matrices: whether U and V are square; otherwise they have k = min(m, n)
-          columns.
-        compute_uv: whether to return U and V^H.
-        subset_by_index: (start, end): return only these values, in descending order.
+      full_matrices: whether U and V are square; otherwise they have k = min(m, n)
+        columns.
+      compute_uv: whether to return U and V^H.
+      subset_by_index: (start, end): return only these values, in descending order.
       algorithm: an `SvdAlgorithm`, or None: the platform's best.
 
     Returns:
-        (U, s, V^H), or s: U [..., m, m] and V^H [..., n, n] (or with k columns and rows) of
-        `x`'s dtype, s [..., k] real.
+      (U, s, V^H), or s: U [..., m, m] and V^H [..., n, n] (or with k columns and rows) of
+      `x`'s dtype, s [..., k] real.
 
     Raises:
       ValueError: `subset_by_index` is out of range, or used with `full_matrices`.
@@ -548,16 +548,16 @@ def qdwh(
 
     Args:
       x: a matrix [m, n], m >= n, of a float or complex dtype.
-        is_hermitian: whether x is Hermitian; then u is exactly Hermitian.
-        max_iterations: the largest number of iterations (None: 10).
-        eps: the tolerance, relative to 1 (None: the dtype's machine epsilon).
-        dynamic_shape: (rows, columns) of the leading block to use; the rest of x is treated
-          as zero.
+      is_hermitian: whether x is Hermitian; then u is exactly Hermitian.
+      max_iterations: the largest number of iterations (None: 10).
+      eps: the tolerance, relative to 1 (None: the dtype's machine epsilon).
+      dynamic_shape: (rows, columns) of the leading block to use; the rest of x is treated
+        as zero.
 
     Returns:
-        u [m, n] with orthonormal columns and h [n, n] Hermitian positive semidefinite, of
-        `x`'s dtype; the number of iterations, an integer; and whether they converged, a
-        bool.
+      u [m, n] with orthonormal columns and h [n, n] Hermitian positive semidefinite, of
+      `x`'s dtype; the number of iterations, an integer; and whether they converged, a
+      bool.
 
     Raises:
       ValueError: `x` is not a matrix, or has more columns than rows.

@@ -1,6 +1,6 @@
-"""How accurate an elementary function is asked to be: `accuracy=` of exp, sin, ...
+"""The accuracy of elementary functions: the argument `accuracy=` of exp, sin, ...
 
-None leaves it to the compiler.  Knows nothing else.  Next: elementary.py.
+None means the compiler's choice.  Next: elementary.py.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ __all__ = ("AccuracyMode", "Tolerance")
 
 
 class AccuracyMode(enum.Enum):
-    """Which of the compiler's implementations of a function to take.
+    """The choice between the compiler's implementations of a function.
 
     >>> from minijax import lax
     >>> lax.exp(0.0, accuracy=lax.AccuracyMode.HIGHEST).item()
@@ -27,7 +27,7 @@ class AccuracyMode(enum.Enum):
 
 
 class Tolerance:
-    """The error that an implementation may have: absolute, relative, in last places.
+    """The error bound of an implementation: absolute, relative, in units in the last place.
 
     >>> Tolerance(atol=1e-6)
     Tolerance(atol=1e-06, rtol=0.0, ulps=0)
@@ -93,7 +93,7 @@ def lower_accurate(op: str) -> Rule:
 def accurate(
     name: str, lower: str | Rule, tangent: Rule, accepts: frozenset[str] = INEXACT
 ) -> Primitive:
-    """Return a function of one operand and of `accuracy`, which is printed if it is given."""
+    """Declare a function of one operand with a param `accuracy`, printed unless None."""
     rule = lower_accurate(lower) if isinstance(lower, str) else lower
     prim = nary(name, [accepts], lower=rule, jvp=[tangent])
     prim.pretty = {"accuracy": None}

@@ -1,12 +1,11 @@
 """Sums, products, powers and roots.
 
 Each primitive is one block: type, jvp, transpose, batch, lowering, through
-`define.nary`.  The function beside it (`mul_p`, `mul`) takes arrays and Python scalars
-of one dtype; scalars and axes of size 1 repeat.
+`elementwise.nary`.  The function after it (`mul` for `mul_p`) takes arrays and Python
+scalars of one dtype; scalars and axes of size 1 repeat.
 
-Source of the derivatives: any calculus text; complex ones are those of holomorphic
-functions.  Next: order.py, then elementary.py, exponentials to
-hyperbolic functions.
+Source of the derivatives: any calculus text; complex functions are holomorphic.
+Next: order.py, then elementary.py, exponentials to hyperbolic functions.
 """
 
 from __future__ import annotations
@@ -161,15 +160,15 @@ def sub(x: Any, y: Any) -> Any:
     return sub_p.bind(x, y)
 
 
-# The sum of two cotangents, of any type.
+# add_any: the sum of two cotangents, of any type.
 def _add_any_lower(ctx: Any, x: Any, y: Any) -> Any:
     rules = dtypes.rules_of(ctx.avals_in[0].dtype)
     if rules is None:
-        return _plain_add(ctx, x, y)
+        return _lower_add(ctx, x, y)
     return ctx.fun(lambda x, y: rules.add(ctx.avals_in[0].dtype, x, y), x, y)[0]
 
 
-_plain_add = lower_elementwise("add")
+_lower_add = lower_elementwise("add")
 add_any_p = nary("add_any", [ANY | KEY, ANY | KEY], lower=_add_any_lower)
 add_any_p.lowers_key_arrays = True
 linear_jvp(add_any_p)
@@ -239,14 +238,14 @@ def mul(x: Any, y: Any, *, out_dtype: Any = None) -> Any:
 
     Args:
       x, y: arrays of one shape (scalars and axes of size 1 repeat); of one dtype,
-        unless `out_dtype` is given.
-      out_dtype: the dtype to convert both to beforehand, or None.
+        unless `out_dtype` is set.
+      out_dtype: the dtype to convert both to before, or None.
 
     Returns:
       An array of their joint shape, of their dtype or `out_dtype`.
 
     Raises:
-      TypeError: dtypes or shapes do not fit.
+      TypeError: dtypes or shapes are incompatible.
 
     Example:
       >>> mul(3.0, 2.0)
@@ -262,25 +261,25 @@ def _div_transpose(ct: Any, x: Any, y: Any, *, accuracy: Any = None) -> list[Any
 
 
 def lower_division(op: str, of_zero: Rule) -> Rule:
-    """Emit a division; of integers, one that goes around zeros.
+    """Return the lowering rule of a division, which for integers avoids zero divisors.
 
-    Where XLA finds that the operands are constants (an empty sum, what is multiplied by
-    0), it divides with the machine's own division, which ends the process.  Programs are
-    no slower: it goes around zeros in them anyway, and once is enough.
+    If XLA finds that the operands are constants (an empty sum, a product with 0), it divides
+    by the machine's instruction, which kills the process for a zero divisor.  The check costs
+    nothing: XLA adds the same one to programs, and merges the two.
     """
-    plain = lower_elementwise(op)
+    lower_plain = lower_elementwise(op)
 
     def lower(ctx: Any, x: Any, y: Any, *, accuracy: Any = None) -> Any:
         (out,) = ctx.avals_out
         if accuracy is not None and not dtypes.is_integer(out.dtype):
-            # Compilers see neither what is divided nor by what: they would multiply by
-            # the reciprocal of a repeated number or a root, and join two divisions.
+            # The barrier hides the operands from the compiler, which would multiply by the
+            # reciprocal of a repeated number or a root, and merge two divisions.
             operands = broadcast_operands(ctx, (x, y), out.shape)
             kinds = [ctx.type(out)] * 2
             hidden = ctx.create("stablehlo.optimization_barrier", kinds, operands)
             return ctx.op(op, out, *hidden.results)
         if not dtypes.is_integer(out.dtype) or not ctx.may_be_zero(y):
-            return plain(ctx, x, y)
+            return lower_plain(ctx, x, y)
         x, y = broadcast_operands(ctx, (x, y), out.shape)
         zero = emit_compare(ctx, "EQ", y, ctx.constant(0, out), out)
         safe = ctx.op(op, out, x, ctx.op("select", out, zero, ctx.constant(1, out), y))
@@ -297,8 +296,8 @@ div_p = nary(
     ),
     jvp=[
         lambda t, ans, x, y, accuracy=None: div(t, y, accuracy=accuracy),
-        # Not x / y^2, whose divisor may leave the range; nor ans / y, since compilers
-        # make that of x / y / y.
+        # Not x / y^2, whose divisor may overflow or underflow; nor ans / y, because
+        # compilers rewrite x / y / y to x / y^2.
         lambda t, ans, x, y, accuracy=None: mul(neg(t), mul(ans, reciprocal(y))),
     ],
     transpose=_div_transpose,
@@ -309,22 +308,22 @@ div_p.divisor = 1
 def div(x: Any, y: Any, *, accuracy: Any = None) -> Any:
     r"""Divide elementwise, :math:`x / y`.
 
-    Integers are divided towards zero; by zero they give -1 (all bits set).  The compiler
-    multiplies by the rounded reciprocal where `y` is a scalar or a constant, and by
-    `rsqrt` where `y` is a square root: a third of such quotients are off by one unit in
-    the last place.
+    Integer division truncates towards zero; division by zero returns -1 (all bits set).
+    The compiler multiplies by the rounded reciprocal if `y` is a scalar or a constant, and
+    by `rsqrt` if `y` is a square root: a third of such quotients are off by one unit in the
+    last place.
 
     Args:
       x, y: arrays of numbers of one dtype and shape; scalars and axes of size 1 repeat.
       accuracy: an `AccuracyMode`, a `Tolerance`, or None: the compiler's choice.  With
-        `AccuracyMode.HIGHEST` or a tolerance every quotient of real numbers is the
-        nearest float, as IEEE 754 requires (on CPUs; others have their own division).
+        `AccuracyMode.HIGHEST` or a tolerance, every quotient of real numbers is the nearest
+        float, as IEEE 754 requires (on CPUs; other platforms have their own division).
 
     Returns:
       An array of their joint shape and dtype, weakly typed if both are.
 
     Raises:
-      TypeError: dtypes or shapes do not fit, or `accuracy` is neither of these.
+      TypeError: dtypes or shapes are incompatible, or `accuracy` is something else.
 
     Example:
       >>> div(3.0, 2.0)
@@ -396,7 +395,7 @@ def _integer_pow_abstract(x: Any, *, y: int) -> Any:
         raise errors.type_error(
             "Integers cannot be raised to negative powers, got"
             f" integer_pow({x.str_short(False)}, {y})",
-            why="the result is no integer.",
+            why="The result is not an integer.",
             tries=["convert the base with .astype(float)"],
         )
     return x
@@ -409,13 +408,13 @@ def _integer_pow_tangent(t: Any, ans: Any, x: Any, *, y: int) -> Any:
         return t
     if y == -1:
         return mul(t, mul(derivative_constant(x, -1), square(ans)))
-    if y < 0:  # x^(1-y) leaves the range before its inverse does
+    if y < 0:  # x^(1-y) overflows before its inverse underflows
         return mul(t, mul(derivative_constant(x, y), mul(ans, reciprocal(x))))
     return mul(t, mul(derivative_constant(x, y), x if y == 2 else integer_pow(x, y - 1)))
 
 
 def _lower_integer_pow(ctx: Any, x: Any, *, y: int) -> Any:
-    """Multiply out the binary digits of the exponent."""
+    """Lower to multiplications by repeated squares, one per bit of the exponent."""
     out = ctx.avals_out[0]
     if y == 0:
         return ctx.constant(1, out)
@@ -440,13 +439,13 @@ def integer_pow(x: Any, y: int) -> Any:
 
     Args:
       x: an array of numbers.
-      y: the exponent, a whole number; negative ones need an inexact dtype.
+      y: the exponent, an integer; negative ones need an inexact dtype.
 
     Returns:
       An array of `x`'s shape and dtype.  Integers wrap around.
 
     Raises:
-      TypeError: integers to a negative power, or a power that is no whole number.
+      TypeError: integers to a negative power, or a power that is not an integer.
 
     Example:
       >>> integer_pow(2.0, 3)
@@ -485,7 +484,7 @@ sqrt_p = accurate(
 
 
 def sqrt(x: Any, *, accuracy: Any = None) -> Any:
-    r"""Square root elementwise, :math:`\sqrt{x}`.
+    r"""Compute the square root elementwise, :math:`\sqrt{x}`.
 
     Args:
       x: an array of a float (nan for negative elements) or complex dtype.
@@ -509,7 +508,7 @@ rsqrt_p = accurate(
 
 
 def rsqrt(x: Any, *, accuracy: Any = None) -> Any:
-    r"""Reciprocal square root elementwise, :math:`1 / \sqrt{x}`.
+    r"""Compute the reciprocal square root elementwise, :math:`1 / \sqrt{x}`.
 
     Args:
       x: an array of a float (nan for negative elements) or complex dtype.
@@ -526,7 +525,7 @@ def rsqrt(x: Any, *, accuracy: Any = None) -> Any:
 
 
 def _cbrt_tangent(t: Any, ans: Any, x: Any, *, accuracy: Any = None) -> Any:
-    inverse = reciprocal(ans)  # whose square may leave the range
+    inverse = reciprocal(ans)  # its square may overflow
     return mul(t, mul(mul(derivative_constant(x, 1 / 3), inverse), inverse))
 
 
@@ -534,7 +533,7 @@ cbrt_p = accurate("cbrt", "cbrt", _cbrt_tangent, FLOAT)
 
 
 def cbrt(x: Any, *, accuracy: Any = None) -> Any:
-    r"""Cube root elementwise, :math:`\sqrt[3]{x}`.
+    r"""Compute the cube root elementwise, :math:`\sqrt[3]{x}`.
 
     Args:
       x: an array of a float dtype.

@@ -1,9 +1,9 @@
 """Exponentially scaled modified Bessel functions of order 0 and 1.
 
-The order 0 is a Chebyshev expansion in x/4 - 1 up to 8, in 16/x - 1 beyond; its
+Order 0 is a Chebyshev expansion in x/4 - 1 for x <= 8, and in 16/x - 1 for larger x.  Its
 coefficients were computed from the power series and the asymptotic series of I_0 in
 120-digit arithmetic (NIST Digital Library of Mathematical Functions, 10.25.2, 10.40.1).
-The order 1 is an operation of the compiler.
+Order 1 is an operation of the compiler.
 
 Next: gamma.py.
 """
@@ -68,12 +68,12 @@ def chebyshev(t: Any, coefficients: Sequence[float]) -> Any:
 
 
 def enough(coefficients: Sequence[float], dtype: Any) -> Sequence[float]:
-    """Return the coefficients that matter in the precision of a dtype."""
+    """Return the coefficients that affect a result of the dtype's precision."""
     eps = float(ml_dtypes.finfo(dtype).eps) / 8
-    n = len(coefficients)
-    while n > 2 and -eps < coefficients[n - 1] / coefficients[0] < eps:
-        n -= 1
-    return coefficients[:n]
+    count = len(coefficients)
+    while count > 2 and -eps < coefficients[count - 1] / coefficients[0] < eps:
+        count -= 1
+    return coefficients[:count]
 
 
 def _i0e(x: Any) -> Any:
@@ -87,14 +87,14 @@ def _i0e(x: Any) -> Any:
 
 
 # ---- derivatives, of x >= 0
-# I_1 - I_0 and its like cancel far out, and have quotients that cancel next to 0: there
-# stand the terms of asymptotic series (DLMF 10.40.1), and of power series, all positive.
+# I_1 - I_0 and the other differences cancel for large x, and their quotients cancel near 0.
+# There, the terms of asymptotic series (DLMF 10.40.1) and of power series are all positive.
 
-_NEAR = 1  # up to where the power series are used
+_NEAR = 1  # the power series are used below
 
 
 def _power_series(q: Any, order: int) -> Any:
-    """Return the sum of q^k / (k! (k + order)!): I_n(x) over (x/2)^n, for q = x^2 / 4 <= 1/4."""
+    """Return I_n(x) / (x/2)^n, the sum of q^k / (k! (k + n)!) for q = x^2 / 4 <= 1/4."""
     coefficients = [1 / math.factorial(k) / math.factorial(k + order) for k in range(9)]
     return polynomial(q, coefficients)
 
@@ -109,8 +109,8 @@ def _asymptotic_slope(x: Any, order: int) -> Any:
     return mul(mul(rsqrt(x), inverse), polynomial(inverse, coefficients))
 
 
-# By the bytes of a number: from where on the asymptotic series has its digits, and how
-# many terms it needs there.
+# By itemsize: the least x for which the asymptotic series has full precision, and the number
+# of terms that it needs there.
 _FAR = {8: 20, 4: 8, 2: 4, 1: 4}
 _TERMS = {8: 30, 4: 12, 2: 5, 1: 5}
 
@@ -161,12 +161,12 @@ def _i1_slope(x: Any) -> Any:
     away = select(near, filled(x, _NEAR), size)
     inner = sub(bessel_i0e(away), mul(bessel_i1e(away), reciprocal(away)))
     low = _i1_slope_near_0(select(near, size, filled(x, 0)))
-    half = exp(mul(away, const(x, 0.5)))  # e^x may be infinite alone
+    half = exp(mul(away, const(x, 0.5)))  # e^x alone may overflow
     return select(near, low, mul(half, mul(half, inner)))
 
 
 def _slope_primitive(name: str, slope: Callable[[Any], Any]) -> Primitive:
-    """Return a slope as a primitive, whose derivative is that of its operations."""
+    """Declare a slope as a primitive whose jvp differentiates the operations of `slope`."""
 
     def tangent(t: Any, ans: Any, x: Any) -> Any:
         moved = jvp_flat(lambda x: [slope(x)], (x,), (filled(x, 1),))[1][0]
@@ -176,7 +176,7 @@ def _slope_primitive(name: str, slope: Callable[[Any], Any]) -> Primitive:
 
 
 def _i0e_signed_slope(x: Any) -> Any:
-    # At 0, between slopes of -1 and 1, none; the second derivative is 3/2 on both sides.
+    # The slope is 0 at 0, between -1 and 1; the second derivative is 3/2 on both sides.
     slope = mul(sign(x), _i0e_slope(abs(x)))
     return select(eq(x, const(x, 0)), mul(x, const(x, 1.5)), slope)
 
@@ -192,7 +192,7 @@ bessel_i0e_p = nary("bessel_i0e", [FLOAT], lower=lower_wide(_i0e), jvp=[_i0e_tan
 
 
 def bessel_i0e(x: Any) -> Any:
-    r"""Modified Bessel function, scaled: :math:`e^{-|x|} I_0(x)`.
+    r"""Compute the scaled modified Bessel function :math:`e^{-|x|} I_0(x)`.
 
     Args:
       x: an array of a float dtype.
@@ -207,7 +207,7 @@ def bessel_i0e(x: Any) -> Any:
     return bessel_i0e_p.bind(x)
 
 
-# At 0 the second derivative is 0.
+# The second derivative at 0 is 0.
 i1e_slope_p = _slope_primitive("bessel_i1e_slope", lambda x: _i1e_slope(mul(x, sign(x))))
 
 
@@ -227,7 +227,7 @@ def i1_slope(x: Any) -> Any:
 
 
 def bessel_i1e(x: Any) -> Any:
-    r"""Modified Bessel function, scaled: :math:`e^{-|x|} I_1(x)`.
+    r"""Compute the scaled modified Bessel function :math:`e^{-|x|} I_1(x)`.
 
     Args:
       x: an array of a float dtype.

@@ -1,7 +1,7 @@
 r"""The regularized incomplete beta function.
 
-I_x(a, b) is a weight over a continued fraction, which converges fast for x below
-(a+1)/(a+b+2); beyond, I_x(a, b) = 1 - I_{1-x}(b, a) (A. R. DiDonato and A. H. Morris,
+I_x(a, b) is a weight divided by a continued fraction, which converges fast for x below
+(a+1)/(a+b+2).  For larger x, I_x(a, b) = 1 - I_{1-x}(b, a) (A. R. DiDonato and A. H. Morris,
 "Significant digit computation of the incomplete beta function ratios", ACM Transactions
 on Mathematical Software 18, 1992).  It is evaluated forwards (Lentz's method).
 
@@ -31,12 +31,12 @@ LIMIT = 1000  # steps; about sqrt(max(a, b)) are needed
 
 
 def reciprocal_beta(a: Any, b: Any, *powers: Any, factor: Any = None) -> Any:
-    """p^a q^b / B(a, b), for pairs `powers` of p and q, by default 1; times a factor.
+    """Return factor p^a q^b / B(a, b); `powers` are double-double p and q, by default 1.
 
     With 1 / Gamma(a) = q_a e^z_a / z_a^a, and so on, it is (p z_t / z_a)^a (q z_t / z_b)^b
     e^(z_a + z_b - z_t) q_a q_b / q_t for t = a + b.
     """
-    t, lost = exact_sum(a, b)
+    t, t_rest = exact_sum(a, b)
     (z_a, q_a), (z_b, q_b), (z_t, q_t) = (shifted_gamma(z) for z in (a, b, t))
     pairs = []
     for i, (exponent, z) in enumerate(((a, z_a), (b, z_b))):
@@ -44,13 +44,13 @@ def reciprocal_beta(a: Any, b: Any, *powers: Any, factor: Any = None) -> Any:
         pairs.append(times(exponent, log_ratio(p, z, z_t, rest)))
     gap, gap_rest = exact_sum(z_a, z_b)
     gap, last = exact_sum(gap, neg(z_t))
-    # The power of z_t knows what t lost, and its factor does not; of the digamma
-    # function, which is ln(t + 1/2) - 1/t but for 1/8, two digits do.
+    # The power of z_t includes t's rounding error, but its factor q_t does not.  The correction
+    # needs only two digits of the digamma function, which is ln(t + 1/2) - 1/t within 1/8.
     slope = sub(log(div(add(t, const(t, 0.5)), z_t)), reciprocal(t))
-    last = add(last, mul(lost, slope))
+    last = add(last, mul(t_rest, slope))
     # a b / t without overflow
-    ratio_of = mul(min(a, b), div(max(a, b), t))
-    scale = mul(div(mul(q_a, q_b), q_t), ratio_of)
+    ab_over_t = mul(min(a, b), div(max(a, b), t))
+    scale = mul(div(mul(q_a, q_b), q_t), ab_over_t)
     scale = scale if factor is None else mul(scale, factor)
     (first, first_rest), (second, second_rest) = pairs
     terms = first, second, gap, first_rest, second_rest, gap_rest, last
@@ -58,7 +58,7 @@ def reciprocal_beta(a: Any, b: Any, *powers: Any, factor: Any = None) -> Any:
 
 
 def _inside(a: Any, b: Any, x: Any) -> Any:
-    """Return where neither a, b nor x is at an end of its range."""
+    """Return where a, b and x are all inside of their ranges, not at the ends."""
     zero, top = const(x, 0), const(x, float(ml_dtypes.finfo(_dtype(x)).max))
     fine = bitwise_and(gt(x, zero), lt(x, const(x, 1)))
     for p in (a, b):
@@ -71,7 +71,7 @@ def _dtype(x: Any) -> Any:
 
 
 def _swapped(a: Any, b: Any, x: Any) -> tuple[Any, Any, Any, Any, Any]:
-    """Whether a and b change places, which is faster there; then a, b, x and 1 - x."""
+    """Return where to swap a and b for faster convergence; then a, b, x and 1 - x."""
     one = const(x, 1)
     swap = gt(x, div(add(a, one), add(add(a, b), const(x, 2))))
     y = sub(one, x)
@@ -88,17 +88,17 @@ def _start(a: Any, b: Any, x: Any) -> list[Any]:
 
 
 def _step(n, active, f, c, d, a, b, x, gap):
-    """Two steps of the fraction as one, in which next to nothing cancels.
+    """Do two steps of the fraction as one, which avoids cancellation.
 
-    Of what is the same in each step, `gap` alone is part of the state, a (1 - x) - b x + 1:
-    the compiler would keep an array for each such expression.
+    `gap` is a (1 - x) - b x + 1.  It is the only loop invariant in the state: the compiler
+    would allocate an array for each one.
     """
     odd = add(a, sub(add(n, n), const(x, 1)))
-    part = div(mul(mul(n, sub(b, n)), x), odd)
+    partial = div(mul(mul(n, sub(b, n)), x), odd)
     even = add(a, sub(n, const(x, 1)))
-    top = mul(mul(part, x), mul(div(even, odd), add(even, b)))
+    top = mul(mul(partial, x), mul(div(even, odd), add(even, b)))
     wide = add(gap, sub(add(n, n), mul(n, x)))
-    bottom = add(add(n, part), div(mul(add(a, n), wide), add(odd, const(x, 2))))
+    bottom = add(add(n, partial), div(mul(add(a, n), wide), add(odd, const(x, 2))))
     d = reciprocal(_away(add(mul(top, d), bottom)))
     c = _away(add(bottom, div(top, c)))
     ratio = mul(c, d)
@@ -109,7 +109,7 @@ def _step(n, active, f, c, d, a, b, x, gap):
 
 
 def _away(x: Any) -> Any:
-    """`x`, or a tiny number in place of zero."""
+    """Return `x`, or a tiny number in place of zero."""
     return select(eq(x, const(x, 0)), filled(x, 1e-30), x)
 
 
@@ -118,15 +118,15 @@ def _finish(a: Any, b: Any, x: Any, f: Any) -> Any:
     swap = _swapped(a, b, x)[0]
     inside = _inside(a, b, x)
     ones = filled(x, 1)
-    # A fraction that is NaN makes the result NaN.  The weight depends on the fraction, or
-    # the compiler would compute parts of it before the loop, and keep them meanwhile.
-    known = bitwise_and(inside, eq(f, f))
-    p, q = select(known, a, ones), select(known, b, ones)
-    y = select(known, x, filled(x, 0.5))
+    # A NaN fraction makes the result NaN.  The weight depends on the fraction; otherwise the
+    # compiler would compute parts of it before the loop and keep them in memory.
+    is_valid = bitwise_and(inside, eq(f, f))
+    p, q = select(is_valid, a, ones), select(is_valid, b, ones)
+    y = select(is_valid, x, filled(x, 0.5))
     weight = reciprocal_beta(p, q, (y, None), exact_sum(neg(y), one))
-    part = div(weight, f)
-    part = clamp(zero, part, one)  # rounding may lead out
-    inner = select(inside, select(swap, sub(one, part), part), filled(x, 0))
+    value = div(weight, f)
+    value = clamp(zero, value, one)  # rounding may leave the range
+    inner = select(inside, select(swap, sub(one, value), value), filled(x, 0))
     infinity = const(x, float("inf"))
     all_below = bitwise_or(eq(a, zero), eq(b, infinity))  # all mass at x = 0
     all_above = bitwise_or(eq(b, zero), eq(a, infinity))  # all mass at x = 1
@@ -151,7 +151,7 @@ def _lower(ctx: Any, a: Any, b: Any, x: Any) -> Any:
 def _no_parameter(t: Any, ans: Any, a: Any, b: Any, x: Any) -> Any:
     raise ValueError(
         "Betainc gradient with respect to a and b not supported.\n"
-        "Why: there is no rule for them.\nTry: lax.stop_gradient on a and b."
+        "Why: There is no rule for them.\nTry: lax.stop_gradient on a and b."
     )
 
 
@@ -172,10 +172,10 @@ regularized_incomplete_beta_p = nary(
 
 
 def betainc(a: Any, b: Any, x: Any) -> Any:
-    r"""Regularized incomplete beta function,
+    r"""Compute the regularized incomplete beta function
     :math:`I_x(a, b) = \frac{1}{B(a, b)} \int_0^x t^{a-1} (1-t)^{b-1} dt`.
 
-    It can be differentiated by x alone.
+    It can be differentiated only with respect to x.
 
     Args:
       a, b: parameters above 0, arrays of one float dtype and shape; scalars and axes of
@@ -183,7 +183,7 @@ def betainc(a: Any, b: Any, x: Any) -> Any:
       x: the points, in [0, 1], of the same dtype.
 
     Returns:
-      An array of their joint shape and dtype, in [0, 1]; nan out of the ranges.
+      An array of their joint shape and dtype, in [0, 1]; nan outside of the ranges.
 
     Example:
       >>> print(f"{betainc(2.0, 3.0, 0.5):.4f}")

@@ -1,10 +1,10 @@
 """Conversions between dtypes: by value, by bits, and by rounding to fewer bits.
 
-Converting to the dtype and weak type that a value already has is nothing at all.
-Between inexact dtypes a conversion is linear, and so is its transpose; to or from
-integers nothing moves.
+A conversion to the dtype and weak type that a value already has is the identity.  Between
+inexact dtypes a conversion is linear, and its transpose is a conversion.  Conversions to or
+from integers have zero derivatives.
 
-Knows no arithmetic.  Next: algebraic.py.
+This file contains no arithmetic.  Next: algebraic.py.
 """
 
 from __future__ import annotations
@@ -48,14 +48,14 @@ def convert_abstract(x: Any, *, new_dtype: Any, weak_type: bool, sharding: Any) 
         raise errors.value_error(
             f"Cannot convert_element_type from {x.dtype} to {new_dtype}",
             which=x.str_short(True),
-            why="an opaque element has no numeric value.",
+            why="An opaque element has no numeric value.",
             tries=["random.key_data and random.wrap_key_data for keys"],
         )
     return shaped(x.shape, new_dtype, weak_type)
 
 
 def _may_convert(old: Any, new: Any) -> bool:
-    """Whether a library's dtype is said to be converted so."""
+    """Whether the rules of a library's extended dtype allow this conversion."""
     rules, back = dtypes.rules_of(old), dtypes.rules_of(new)
     if rules is not None and not rules.convert_from(old, new):
         return False
@@ -67,10 +67,10 @@ def _may_convert(old: Any, new: Any) -> bool:
 def convert_jvp(primals: Any, tangents: Any, *, new_dtype: Any, **params: Any) -> Any:
     (x,), (t,) = primals, tangents
     ans = convert_element_type_p.bind(x, new_dtype=new_dtype, **params)
-    moves = dtypes.tangent_of(new_dtype)
-    if type(t) is Zero or moves == dtypes.float0:
+    tangent_dtype = dtypes.tangent_of(new_dtype)
+    if type(t) is Zero or tangent_dtype == dtypes.float0:
         return ans, Zero(core.aval_of(ans).to_tangent())
-    return ans, convert_element_type_p.bind(t, new_dtype=moves, **params)
+    return ans, convert_element_type_p.bind(t, new_dtype=tangent_dtype, **params)
 
 
 def convert_transpose(ct: Any, x: Any, **_: Any) -> list[Any]:
@@ -89,10 +89,10 @@ def emit_convert(ctx: Any, x: Any, aval: Any, dtype: Any) -> Any:
 
 
 def from_two_bits(ctx: Any, x: Any, aval: Any) -> tuple[Any, Any]:
-    """Return a value and its type; two-bit integers in eight bits, as for several operands.
+    """Return a value and its type, with two-bit integers converted to eight bits.
 
-    Compilers give arrays that are sorted or reduced together one layout, but count the
-    bytes of two-bit elements in two ways: sorts are wrong, or refused.
+    The compiler uses one layout for arrays that are sorted or reduced together, but computes
+    the bytes of two-bit elements in two ways.  So sorts are wrong or rejected.
     """
     if aval.dtype not in (dtypes.int2, dtypes.uint2):
         return x, aval
@@ -119,9 +119,9 @@ convert_element_type_p.pretty = {"sharding": None}
 
 
 def cast(x: Any, dtype: Any, weak_type: bool = False) -> Any:
-    """`x` with exactly this dtype and weak type; `x` itself if it has them."""
+    """Return `x` with exactly this dtype and weak type; `x` itself if it has them."""
     if type(x) is int and not dtypes.is_extended(dtype):
-        return scalar(x, dtype, weak_type)  # also one that the default int cannot hold
+        return scalar(x, dtype, weak_type)  # also an int beyond the default int's range
     aval = core.aval_of(x)
     if aval.dtype == dtype and aval.weak_type == weak_type:
         return x
@@ -137,9 +137,9 @@ _PYTHON_KIND: dict[str, Any] = {"int": int, "float": float, "complex": complex}
 def scalar(x: Any, dtype: Any, weak_type: bool = False) -> Any:
     """Return a number on the host as a scalar of `dtype`, converted as on a device.
 
-    Integers wrap; floats that become integers saturate, and nan becomes 0.  A weakly
-    typed scalar is a Python number; of a dtype that those lack it is an array.  A
-    Python complex number becomes no real one: TypeError.
+    Integers wrap.  Floats that become integers saturate, and nan becomes 0.  A weakly typed
+    scalar is a Python number, or an array if no Python number has the dtype.  Converting a
+    Python complex number to a real dtype raises TypeError.
     """
     if type(x) is complex and not (dtypes.is_complex(dtype) or dtypes.is_bool(dtype)):
         int(x) if dtypes.is_integer(dtype) else float(x)  # type: ignore[call-overload,arg-type]
@@ -158,7 +158,7 @@ def scalar(x: Any, dtype: Any, weak_type: bool = False) -> Any:
 
 
 def _saturated(x: float, info: Any) -> Any:
-    """Return the integer next to `x` towards zero that a dtype has."""
+    """Truncate `x` towards zero, and clip it to the range of an integer dtype."""
     low, high = int(info.min), int(info.max)
     if x != x:
         return np.asarray(0)
@@ -166,10 +166,10 @@ def _saturated(x: float, info: Any) -> Any:
 
 
 def convert_element_type(operand: Any, new_dtype: Any) -> Any:
-    """Convert elementwise to another dtype: the nearest value that it has.
+    """Convert elementwise to the nearest value of another dtype.
 
-    Floats are truncated towards zero when they become integers.  Of a complex number
-    that becomes real only the real part is left.
+    Floats are truncated towards zero when they become integers.  A complex number that
+    becomes real loses its imaginary part.
 
     Args:
       operand: an array of any shape, or a Python scalar.
@@ -180,8 +180,8 @@ def convert_element_type(operand: Any, new_dtype: Any) -> Any:
       types are on), not weakly typed.
 
     Raises:
-      TypeError: no such dtype.
-      ValueError: `new_dtype` is None, or opaque elements (keys) meet numbers.
+      TypeError: `new_dtype` is not a dtype.
+      ValueError: `new_dtype` is None, or keys would be converted to or from numbers.
 
     Example:
       >>> convert_element_type(2.7, int)
@@ -202,8 +202,8 @@ def convert_element_type(operand: Any, new_dtype: Any) -> Any:
     return convert_element_type_p.bind(operand, new_dtype=dtype, weak_type=False, sharding=None)
 
 
-# What most users write for a dtype; 64-bit ones take the long way, for they may narrow.
-_PLAIN: dict[Any, Any] = {
+# Common dtype arguments.  64-bit ones are not here: they may have to be narrowed.
+_COMMON_DTYPES: dict[Any, Any] = {
     name: dtype
     for dtype in (
         dtypes.bool_,
@@ -217,20 +217,20 @@ _PLAIN: dict[Any, Any] = {
 
 
 def user_dtype(dtype: Any, fun: str) -> Any:
-    """What a `dtype` argument means; warns where 64 bits are asked for and not had."""
+    """Return the dtype of a user's argument; warn if 64 bits are requested but disabled."""
     try:
-        found = _PLAIN.get(dtype)
+        known_dtype = _COMMON_DTYPES.get(dtype)
     except TypeError:  # unhashable
-        found = None
-    if found is not None:
-        return found
+        known_dtype = None
+    if known_dtype is not None:
+        return known_dtype
     if dtype is None:
         raise ValueError(f"{fun}: dtype must be specified, got None.")
     return dtypes.requested_dtype(dtype, fun)
 
 
 def warn_if_complex_to_real(old: Any, new: Any) -> None:
-    """Warn of a conversion that loses imaginary parts."""
+    """Warn about a conversion that discards imaginary parts."""
     if dtypes.is_complex(old) and (dtypes.is_float(new) or dtypes.is_integer(new)):
         warnings.warn(
             "Casting complex values to real discards the imaginary part",
@@ -247,16 +247,16 @@ bitcast_convert_type_p.sharding_rule = first_operand_sharding_rule
 
 def bitcast_abstract(x: Any, *, new_dtype: Any) -> Any:
     old = x.dtype
-    have, want = dtypes.bits_of(old), dtypes.bits_of(new_dtype)
-    if have < want and (not x.shape or x.shape[-1] * have != want):
+    old_bits, new_bits = dtypes.bits_of(old), dtypes.bits_of(new_dtype)
+    if old_bits < new_bits and (not x.shape or x.shape[-1] * old_bits != new_bits):
         last = x.shape[-1] if x.shape else 1
         raise errors.value_error(
             f"Attempting to convert array of shape {x.shape} from {old} of size"
-            f" {have} bits to {new_dtype} of size {want}, bits but {last} * {have}"
-            f" != {want}",
-            why=f"the last axis must hold the {want} bits of one element, so its"
-            f" size must be {want // have}.",
-            tries=[f"reshape the operand to (..., n, {want // have})"],
+            f" {old_bits} bits to {new_dtype} of size {new_bits}, bits but {last} * {old_bits}"
+            f" != {new_bits}",
+            why=f"The last axis must contain the {new_bits} bits of one element, so its"
+            f" size must be {new_bits // old_bits}.",
+            tries=[f"reshape the operand to (..., n, {new_bits // old_bits})"],
         )
     for dtype in (old, new_dtype) if old != new_dtype else ():
         if dtypes.kind(dtype) not in ("int", "uint", "float"):
@@ -265,12 +265,12 @@ def bitcast_abstract(x: Any, *, new_dtype: Any) -> Any:
                 f" unless the operand and destination types match: got {old.name}"
                 f" to {new_dtype.name}.",
                 which=x.str_short(True),
-                why="how they lie in memory is the compiler's choice.",
+                why="The compiler chooses their representation in memory.",
                 tries=["x.view(dtype)", "lax.real and lax.imag", "x.astype(dtype)"],
             )
-    if have > want:
-        return shaped((*x.shape, have // want), new_dtype)
-    return shaped(x.shape[:-1] if have < want else x.shape, new_dtype)
+    if old_bits > new_bits:
+        return shaped((*x.shape, old_bits // new_bits), new_dtype)
+    return shaped(x.shape[:-1] if old_bits < new_bits else x.shape, new_dtype)
 
 
 def lower_bitcast(ctx: Any, x: Any, *, new_dtype: Any) -> Any:
@@ -294,20 +294,20 @@ bitcast_convert_type_p.lower = lower_bitcast
 def bitcast_convert_type(operand: Any, new_dtype: Any) -> Any:
     """Read the bits of each element as another dtype.
 
-    To a dtype of fewer bits the result has one axis more, at the end; to one of more
-    bits the last axis disappears, and must hold just the bits of one element.
+    For a dtype with fewer bits, the result has a new last axis.  For a dtype with more bits,
+    the last axis disappears; it must contain exactly the bits of one element.
 
     Args:
       operand: an array of any shape.
       new_dtype: the dtype of the result; neither bool nor complex.
 
     Returns:
-      An array of the new dtype, of `operand`'s shape but for an axis added or taken
-      away at the end.
+      An array of the new dtype, of `operand`'s shape except for an axis added or removed at
+      the end.
 
     Raises:
-      TypeError: bool or complex on one side.
-      ValueError: the last axis does not hold one element.
+      TypeError: one of the dtypes is bool or complex.
+      ValueError: the last axis does not contain exactly one element.
 
     Example:
       >>> import numpy as np
@@ -340,7 +340,7 @@ linear_in_first(reduce_precision_p, reduce_precision_transpose)
 
 
 def reduce_precision(operand: Any, exponent_bits: int, mantissa_bits: int) -> Any:
-    """Round elementwise to what a float of so many bits could hold; keep the dtype.
+    """Round elementwise to a float with these numbers of bits; keep the dtype.
 
     Args:
       operand: an array of a float dtype.
@@ -351,8 +351,8 @@ def reduce_precision(operand: Any, exponent_bits: int, mantissa_bits: int) -> An
       An array of `operand`'s shape and dtype.
 
     Raises:
-      TypeError: no float dtype.
-      ValueError: too few bits.
+      TypeError: the dtype is not a float dtype.
+      ValueError: the numbers of bits are too small.
 
     Example:
       >>> reduce_precision(1.001, exponent_bits=8, mantissa_bits=7)

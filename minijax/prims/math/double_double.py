@@ -1,10 +1,10 @@
-"""Numbers as sums of two, the second what rounding left of the first.
+"""Double-double numbers: sums of two floats, the second the rounding error of the first.
 
-An exponential is as precise as its exponent is absolutely: of e^700 a rounded exponent
-leaves three digits less.  So exponents that are products of logarithms are kept in twice
-the digits (T. J. Dekker, "A floating-point technique for extending the available
-precision", Numerische Mathematik 18, 1971).  Halves of digits are cut by
-`reduce_precision`, which no compiler fuses into what comes next.
+The relative error of an exponential is the absolute error of its exponent: a rounded
+exponent costs e^700 three digits.  So exponents that are products of logarithms are
+computed in twice the digits (T. J. Dekker, "A floating-point technique for extending the
+available precision", Numerische Mathematik 18, 1971).  `reduce_precision` splits digits into
+halves, because the compiler does not fuse it with later operations.
 
 Next: gamma.py.
 """
@@ -27,14 +27,14 @@ Pair = tuple[Any, Any]
 
 
 def _layout(x: Any) -> tuple[int, int]:
-    """Return the bits of the exponent, and those of the fraction."""
+    """Return the numbers of bits of the exponent and of the fraction."""
     return (11, 52) if core.aval_of(x).dtype == dtypes.float64 else (8, 23)
 
 
 def rounded(x: Any) -> Any:
-    """`x`, the result of an operation whose rounding compilers keep.
+    """Return `x` so that the compiler keeps the rounding of the operation that computed it.
 
-    XLA joins constants, also without fast-math: it makes x - (c + d) of (x - c) - d.
+    XLA merges constants even without fast-math: it rewrites (x - c) - d to x - (c + d).
     """
     aval = core.aval_of(x)
     if aval.dtype not in _LAYOUTS:
@@ -51,37 +51,37 @@ _LAYOUTS = {
 
 
 def exact_sum(a: Any, b: Any) -> Pair:
-    """a + b, whichever is larger, and what rounding lost; either may be a constant."""
+    """Return a + b and its rounding error, for any order of size; one may be a constant."""
     total = rounded(add(a, b))
-    part = sub(total, a)
-    return total, add(sub(a, sub(total, part)), sub(b, part))
+    b_rounded = sub(total, a)
+    return total, add(sub(a, sub(total, b_rounded)), sub(b, b_rounded))
 
 
 def exact_product(a: Any, b: Any) -> Pair:
-    """a b, where no part of it is out of range."""
+    """Return a b and its rounding error; no partial product may overflow or underflow."""
     exponent, fraction = _layout(a)
     a1, b1 = (reduce_precision(x, exponent, fraction // 2 - 1) for x in (a, b))
     a2, b2 = sub(a, a1), sub(b, b1)
     product = mul(a, b)
-    rest = add(sub(mul(a1, b1), product), add(mul(a1, b2), mul(a2, b1)))
-    return product, add(rest, mul(a2, b2))
+    residual = add(sub(mul(a1, b1), product), add(mul(a1, b2), mul(a2, b1)))
+    return product, add(residual, mul(a2, b2))
 
 
 def ratio(a: Any, b: Any, rest: Any = None) -> Pair:
-    """(a + rest) / b."""
+    """Return (a + rest) / b."""
     quotient = div(a, b)
-    product, left = exact_product(quotient, b)
-    over = sub(sub(a, product), left)
-    return quotient, div(over if rest is None else add(over, rest), b)
+    product, product_rest = exact_product(quotient, b)
+    residual = sub(sub(a, product), product_rest)
+    return quotient, div(residual if rest is None else add(residual, rest), b)
 
 
 def times(a: Any, pair: Pair) -> Pair:
-    """a times a pair."""
+    """Return a times a pair."""
     product, rest = exact_product(a, pair[0])
     return product, add(rest, mul(a, pair[1]))
 
 
-# ln 2 by bits of the fraction, in two parts: multiples of the first are exact.
+# ln 2 by bits of the fraction, as two terms: multiples of the first are exact.
 _LN2 = {
     52: (0.6931471805592082, 7.371002565167799e-13),
     23: (0.693115234375, 3.1946184945309415e-05),
@@ -91,8 +91,8 @@ _LN2 = {
 def log_of(y: Any, rest: Any, raised: Any) -> Pair:
     """Return the logarithm of (y + rest) / 2^raised, for positive normal y.
 
-    y is 2^k m, and ln m = 2 atanh s, s = (m - 1) / (m + 1), whose first term alone needs
-    twice the digits.
+    y is 2^k m, and ln m = 2 atanh s, s = (m - 1) / (m + 1).  Only the first term of its series
+    needs twice the digits.
     """
     exponent, fraction = _layout(y)
     top = const(y, (1 << (exponent - 1)) - 2)
@@ -103,14 +103,14 @@ def log_of(y: Any, rest: Any, raised: Any) -> Pair:
     m, m_rest = mul(y, scale), mul(rest, scale)
     below, below_rest = exact_sum(m, const(y, 1))
     s = div(sub(m, const(y, 1)), below)
-    product, left = exact_product(s, below)
-    over = sub(sub(sub(m, const(y, 1)), product), left)
-    over = sub(add(over, m_rest), mul(s, add(below_rest, m_rest)))
+    product, product_rest = exact_product(s, below)
+    residual = sub(sub(sub(m, const(y, 1)), product), product_rest)
+    residual = sub(add(residual, m_rest), mul(s, add(below_rest, m_rest)))
     t = mul(s, s)
     series = const(y, 1 / 23)
     for n in range(21, 1, -2):
         series = add(mul(series, t), const(y, 1 / n))
-    tail = add(div(over, below), mul(mul(s, t), series))
+    tail = add(div(residual, below), mul(mul(s, t), series))
     first, second = _LN2[fraction]
     total, lost = exact_sum(mul(k, const(y, first)), mul(s, const(y, 2)))
     lost = add(add(lost, mul(k, const(y, second))), mul(tail, const(y, 2)))
@@ -118,13 +118,14 @@ def log_of(y: Any, rest: Any, raised: Any) -> Pair:
 
 
 def exp_of(*terms: Any, times: Any = None) -> Any:
-    """Return the exponential of a sum, of which at most the first terms are large; times a
-    number, which may bring it back into range."""
+    """Return the exponential of a sum, times a number.
+
+    At most the first terms are large.  `times` may bring the result back into range."""
     total, rest = terms[0], None
     for term in terms[1:]:
         total, lost = exact_sum(total, term)
         rest = lost if rest is None else add(rest, lost)
-    small = lt(abs(rest), const(rest, 1))  # and not the nan of what is infinite
+    small = lt(abs(rest), const(rest, 1))  # false for the NaN rest of an infinite total
     one = const(rest, 1)
     if times is None:
         power = exp(total)

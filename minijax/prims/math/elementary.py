@@ -1,11 +1,11 @@
-"""Elementary functions: powers, exponentials, logarithms, circles, hyperbolas.
+"""Elementary functions: exponential, logarithmic, power, circular and hyperbolic functions.
 
-Each primitive is one block, as in algebraic.py; the function beside it takes an array
-of an inexact dtype.
+Each primitive is one block, as in algebraic.py; the function after it takes an array of an
+inexact dtype.
 
-Source of the derivatives: any calculus text; they hold for complex numbers as well.
-Where the usual expression of a real derivative cancels (1 - y^2 of tanh at 8) the slope is
-a primitive with a derivative of its own; those of inverse functions are in slopes.py.
+Source of the derivatives: any calculus text; they also hold for complex numbers.  If the
+usual expression of a real derivative cancels (1 - y^2 of tanh at 8), the slope is a primitive
+with its own derivative.  Slopes of inverse functions are in slopes.py.
 Next: error_function.py, log_gamma.py.
 """
 
@@ -49,7 +49,7 @@ exp_p = accurate(
 
 
 def exp(x: Any, *, accuracy: Any = None) -> Any:
-    r"""Exponential elementwise, :math:`e^x`.
+    r"""Compute the exponential elementwise, :math:`e^x`.
 
     Args:
       x: an array of a float or complex dtype.
@@ -81,7 +81,7 @@ exp2_p = accurate(
 
 
 def exp2(x: Any, *, accuracy: Any = None) -> Any:
-    r"""Power of two elementwise, :math:`2^x`.
+    r"""Compute the power of two elementwise, :math:`2^x`.
 
     Args:
       x: an array of a float or complex dtype.
@@ -97,7 +97,7 @@ def exp2(x: Any, *, accuracy: Any = None) -> Any:
     return exp2_p.bind(x, accuracy=accuracy)
 
 
-# Not t (expm1(x) + 1), which is 0 from about -17 on in float32.
+# Not t (expm1(x) + 1), which is 0 below about -17 in float32.
 expm1_p = accurate(
     "expm1",
     with_signs(lower_accurate("exponential_minus_one"), imag="imag or"),
@@ -106,7 +106,7 @@ expm1_p = accurate(
 
 
 def expm1(x: Any, *, accuracy: Any = None) -> Any:
-    r"""Elementwise :math:`e^x - 1`, exact near 0.
+    r"""Compute :math:`e^x - 1` elementwise, without cancellation near 0.
 
     Args:
       x: an array of a float or complex dtype.
@@ -123,7 +123,7 @@ def expm1(x: Any, *, accuracy: Any = None) -> Any:
 
 
 def _is_precise(x: Any) -> bool:
-    """Whether the slope at these numbers is a primitive, and not JAX's expression."""
+    """Whether the derivative uses a slope primitive instead of JAX's expression."""
     return config.PRECISE_SLOPES.value and dtypes.is_float(core.aval_of(x).dtype)
 
 
@@ -136,10 +136,10 @@ def _lower_logistic(ctx: Any, x: Any, *, accuracy: Any = None) -> Any:
 
 
 def _lower_logistic_slope(ctx: Any, x: Any) -> Any:
-    """e / (1 + e)^2 of e = e^-|x|, which neither cancels nor overflows.
+    """Lower to e / (1 + e)^2 with e = e^-|x|, which neither cancels nor overflows.
 
-    Not by the value's exponential e^-x, which a compiled gradient would then keep from the
-    forward to the backward pass.
+    It does not share e^-x with the value: a compiled gradient would keep that exponential as a
+    residual.
     """
     out = ctx.avals_out[0]
     power = ctx.op("negate", out, ctx.op("abs", out, x))
@@ -159,7 +159,7 @@ logistic_slope_p = nary(
 def _logistic_tangent(t: Any, ans: Any, x: Any, *, accuracy: Any = None) -> Any:
     if accuracy is None and _is_precise(x):
         return mul(t, logistic_slope_p.bind(x))
-    # 1 - logistic(x) cancels, but needs the result alone, and does not overflow.
+    # 1 - logistic(x) cancels, but needs only the result, and does not overflow.
     rest = sub(const(x, 1), ans) if accuracy is None else logistic(neg(x))
     return mul(t, mul(ans, rest))
 
@@ -168,7 +168,7 @@ logistic_p = accurate("logistic", _lower_logistic, _logistic_tangent)
 
 
 def logistic(x: Any, *, accuracy: Any = None) -> Any:
-    r"""Logistic function elementwise, :math:`1 / (1 + e^{-x})`.
+    r"""Compute the logistic function elementwise, :math:`1 / (1 + e^{-x})`.
 
     Args:
       x: an array of a float or complex dtype.
@@ -190,7 +190,7 @@ log_p = accurate("log", "log", lambda t, ans, x, accuracy=None: div(t, x))
 
 
 def log(x: Any, *, accuracy: Any = None) -> Any:
-    r"""Natural logarithm elementwise, :math:`\ln x`.
+    r"""Compute the natural logarithm elementwise, :math:`\ln x`.
 
     Args:
       x: an array of a float (nan for negative elements) or complex dtype.
@@ -214,7 +214,7 @@ log1p_p = accurate(
 
 
 def log1p(x: Any, *, accuracy: Any = None) -> Any:
-    r"""Elementwise :math:`\ln(1 + x)`, exact near 0.
+    r"""Compute :math:`\ln(1 + x)` elementwise, without cancellation near 0.
 
     Args:
       x: an array of a float (nan below -1) or complex dtype.
@@ -264,7 +264,7 @@ def _pow_base_tangent(t: Any, ans: Any, x: Any, y: Any) -> Any:
 
 
 def _pow_slope(x: Any, y: Any) -> Any:
-    """y x^(y-1), and 0 for the exponent 0, also where 1/x is infinite."""
+    """Return y x^(y-1), and 0 for the exponent 0, also where 1/x is infinite."""
     constant = eq_p.bind(y, filled(y, 0))
     slope = mul(y, pow(x, sub(y, filled(y, 1))))
     return select(constant, filled(y, 0), slope)
@@ -276,32 +276,35 @@ def _lower_pow_slope(ctx: Any, x: Any, y: Any) -> Any:
     return ctx.fun(_pow_slope, x, y, avals=[shaped(out.shape, out.dtype)] * 2)[0]
 
 
-def _bend(t: Any, ans: Any, x: Any, y: Any) -> Any:
+def _pow_slope_base_tangent(t: Any, ans: Any, x: Any, y: Any) -> Any:
     y = repeat_like(y, ans)
     bend = mul(y, pow_slope_p.bind(x, sub(y, filled(y, 1))))
     return mul(t, select(eq_p.bind(y, filled(y, 0)), filled(y, 0), bend))
 
 
-def _slope_by_exponent(t: Any, ans: Any, x: Any, y: Any) -> Any:
+def _pow_slope_exponent_tangent(t: Any, ans: Any, x: Any, y: Any) -> Any:
     power = pow(x, sub(y, const(y, 1)))
     return mul(t, add(power, mul(log(replace_zero(x)), ans)))
 
 
 pow_slope_p = nary(
-    "pow_slope", [INEXACT, INEXACT], lower=_lower_pow_slope, jvp=[_bend, _slope_by_exponent]
+    "pow_slope",
+    [INEXACT, INEXACT],
+    lower=_lower_pow_slope,
+    jvp=[_pow_slope_base_tangent, _pow_slope_exponent_tangent],
 )
 
 
-def _is_rounded(whole: Any, x: Any) -> bool:
-    """Whether some integers of one type have no like among the floats of another."""
-    if dtypes.is_complex(x.dtype) or dtypes.is_bool(whole.dtype):
+def _is_rounded(int_aval: Any, x: Any) -> bool:
+    """Whether a float dtype cannot represent all integers of an integer dtype."""
+    if dtypes.is_complex(x.dtype) or dtypes.is_bool(int_aval.dtype):
         return False
-    bits = dtypes.bits_of(whole.dtype) - dtypes.is_signed(whole.dtype)
+    bits = dtypes.bits_of(int_aval.dtype) - dtypes.is_signed(int_aval.dtype)
     return bits > ml_dtypes.finfo(x.dtype).nmant + 1
 
 
 def _one_less(y: Any) -> Any:
-    """y - 1 of integers; of the least one its neighbour, which is odd too."""
+    """Return y - 1 for integers, and for the least one its neighbour, which is also odd."""
     dtype = core.aval_of(y).dtype
     if dtypes.bits_of(dtype) < 32:
         y = cast(y, dtypes.int32)
@@ -330,26 +333,26 @@ def _lower_pow(ctx: Any, x: Any, y: Any) -> Any:
 
 
 def _lower_complex_pow(ctx: Any, x: Any, y: Any, out: Any) -> Any:
-    """Emit x^y, which is 0 of 0 to any power with a positive real part."""
-    part = shaped(out.shape, dtypes.real_of(out.dtype))
+    """Emit x^y, where 0^y is 0 for any y with a positive real part."""
+    part_aval = shaped(out.shape, dtypes.real_of(out.dtype))
     flags = shaped(out.shape, dtypes.bool_)
-    zero = ctx.constant(0, part)
-    up = emit_compare(ctx, "GT", ctx.op("real", part, y), zero, part)
-    turns = emit_compare(ctx, "NE", ctx.op("imag", part, y), zero, part)
-    none = emit_compare(ctx, "EQ", x, ctx.constant(0, out), out)
-    gone = ctx.op("and", flags, none, ctx.op("and", flags, up, turns))
+    zero = ctx.constant(0, part_aval)
+    grows = emit_compare(ctx, "GT", ctx.op("real", part_aval, y), zero, part_aval)
+    is_not_real = emit_compare(ctx, "NE", ctx.op("imag", part_aval, y), zero, part_aval)
+    is_zero = emit_compare(ctx, "EQ", x, ctx.constant(0, out), out)
+    result_is_zero = ctx.op("and", flags, is_zero, ctx.op("and", flags, grows, is_not_real))
     power = ctx.op("power", out, x, y)
-    return ctx.op("select", out, gone, ctx.constant(0, out), power)
+    return ctx.op("select", out, result_is_zero, ctx.constant(0, out), power)
 
 
-def _lower_rounded_pow(ctx: Any, x: Any, y: Any, out: Any, whole: Any) -> Any:
-    """Emit |x|^y, with the sign of x where y is odd before it is rounded."""
+def _lower_rounded_pow(ctx: Any, x: Any, y: Any, out: Any, int_aval: Any) -> Any:
+    """Emit |x|^y, with the sign of x if the integer y is odd before it is rounded."""
     wide = shaped(out.shape, dtypes.float32) if dtypes.bits_of(out.dtype) < 32 else out
     bits = shaped(out.shape, dtypes.int32 if wide.dtype == dtypes.float32 else dtypes.int64)
     flags = shaped(out.shape, dtypes.bool_)
-    x, one = ctx.op("convert", wide, x), ctx.constant(1, whole)
+    x, one = ctx.op("convert", wide, x), ctx.constant(1, int_aval)
     size = ctx.op("power", wide, ctx.op("abs", wide, x), ctx.op("convert", wide, y))
-    odd = emit_compare(ctx, "EQ", ctx.op("and", whole, y, one), one, whole)
+    odd = emit_compare(ctx, "EQ", ctx.op("and", int_aval, y, one), one, int_aval)
     raw = ctx.op("bitcast_convert", bits, x)
     below = emit_compare(ctx, "LT", raw, ctx.constant(0, bits), bits)
     negative = ctx.op("and", flags, odd, below)
@@ -372,14 +375,14 @@ def pow(x: Any, y: Any) -> Any:
 
     Args:
       x: an array of a float or complex dtype.
-      y: an array of the same dtype, or of integers; shapes are equal, but scalars and
+      y: an array of the same dtype, or of integers, and of the same shape; scalars and
         axes of size 1 repeat.
 
     Returns:
       An array of their joint shape and `x`'s dtype.
 
     Raises:
-      TypeError: dtypes or shapes do not fit.
+      TypeError: dtypes or shapes are incompatible.
 
     Example:
       >>> pow(2.0, 3)
@@ -392,35 +395,37 @@ def pow(x: Any, y: Any) -> Any:
 
 
 def _lower_circular(ctx: Any, x: Any, *, accuracy: Any = None, cosine: bool) -> Any:
-    """Emit sin(a + bi) = sin a cosh b + i cos a sinh b, or cos(a + bi), of floats too.
+    """Emit sin(a + bi) = sin a cosh b + i cos a sinh b, or cos(a + bi); also for floats.
 
-    Where a is 0 one part is 0, also where b is infinite or nan.
+    If a is 0, one part of the result is 0, even if b is infinite or nan.
     """
     out = ctx.avals_out[0]
     if not dtypes.is_complex(out.dtype):
         op = "cosine" if cosine else "sine"
         return emit_accurate(ctx, op, out, x, accuracy)
-    part = shaped(out.shape, dtypes.real_of(out.dtype))
-    a, b = ctx.op("real", part, x), ctx.op("imag", part, x)
-    sin_a = emit_accurate(ctx, "sine", part, a, accuracy)
-    cos_a = emit_accurate(ctx, "cosine", part, a, accuracy)
-    up = ctx.op("exponential_minus_one", part, b)
-    down = ctx.op("exponential_minus_one", part, ctx.op("negate", part, b))
-    two = ctx.constant(2, part)
-    sinh_b = ctx.op("divide", part, ctx.op("subtract", part, up, down), two)
-    cosh_b = ctx.op("add", part, ctx.op("add", part, up, down), two)
-    cosh_b = ctx.op("divide", part, cosh_b, two)
-    none = emit_compare(ctx, "EQ", a, ctx.constant(0, part), part)
+    part_aval = shaped(out.shape, dtypes.real_of(out.dtype))
+    a, b = ctx.op("real", part_aval, x), ctx.op("imag", part_aval, x)
+    sin_a = emit_accurate(ctx, "sine", part_aval, a, accuracy)
+    cos_a = emit_accurate(ctx, "cosine", part_aval, a, accuracy)
+    up = ctx.op("exponential_minus_one", part_aval, b)
+    down = ctx.op("exponential_minus_one", part_aval, ctx.op("negate", part_aval, b))
+    two = ctx.constant(2, part_aval)
+    sinh_b = ctx.op("divide", part_aval, ctx.op("subtract", part_aval, up, down), two)
+    cosh_b = ctx.op("add", part_aval, ctx.op("add", part_aval, up, down), two)
+    cosh_b = ctx.op("divide", part_aval, cosh_b, two)
+    a_is_zero = emit_compare(ctx, "EQ", a, ctx.constant(0, part_aval), part_aval)
     if not cosine:
-        re = ctx.op("select", part, none, a, ctx.op("multiply", part, sin_a, cosh_b))
-        return ctx.op("complex", out, re, ctx.op("multiply", part, cos_a, sinh_b))
-    im = ctx.op("multiply", part, sin_a, sinh_b)
-    wild = emit_compare(ctx, "NE", im, im, part)
-    below = emit_compare(ctx, "LT", b, ctx.constant(0, part), part)
-    flat = ctx.op("select", part, below, ctx.op("negate", part, a), a)
-    both = ctx.op("and", shaped(out.shape, dtypes.bool_), none, wild)
-    im = ctx.op("negate", part, ctx.op("select", part, both, flat, im))
-    return ctx.op("complex", out, ctx.op("multiply", part, cos_a, cosh_b), im)
+        re = ctx.op(
+            "select", part_aval, a_is_zero, a, ctx.op("multiply", part_aval, sin_a, cosh_b)
+        )
+        return ctx.op("complex", out, re, ctx.op("multiply", part_aval, cos_a, sinh_b))
+    im = ctx.op("multiply", part_aval, sin_a, sinh_b)
+    im_is_nan = emit_compare(ctx, "NE", im, im, part_aval)
+    below = emit_compare(ctx, "LT", b, ctx.constant(0, part_aval), part_aval)
+    signed_zero = ctx.op("select", part_aval, below, ctx.op("negate", part_aval, a), a)
+    both = ctx.op("and", shaped(out.shape, dtypes.bool_), a_is_zero, im_is_nan)
+    im = ctx.op("negate", part_aval, ctx.op("select", part_aval, both, signed_zero, im))
+    return ctx.op("complex", out, ctx.op("multiply", part_aval, cos_a, cosh_b), im)
 
 
 sin_p = accurate(
@@ -431,7 +436,7 @@ sin_p = accurate(
 
 
 def sin(x: Any, *, accuracy: Any = None) -> Any:
-    r"""Sine elementwise, :math:`\sin x`.
+    r"""Compute the sine elementwise, :math:`\sin x`.
 
     Args:
       x: an array of a float or complex dtype.
@@ -455,7 +460,7 @@ cos_p = accurate(
 
 
 def cos(x: Any, *, accuracy: Any = None) -> Any:
-    r"""Cosine elementwise, :math:`\cos x`.
+    r"""Compute the cosine elementwise, :math:`\cos x`.
 
     Args:
       x: an array of a float or complex dtype.
@@ -479,7 +484,7 @@ tan_p = accurate(
 
 
 def tan(x: Any, *, accuracy: Any = None) -> Any:
-    r"""Tangent elementwise, :math:`\tan x`.
+    r"""Compute the tangent elementwise, :math:`\tan x`.
 
     Args:
       x: an array of a float or complex dtype.
@@ -510,7 +515,7 @@ asin_p = nary(
 
 
 def asin(x: Any) -> Any:
-    r"""Inverse sine elementwise, :math:`\arcsin x`.
+    r"""Compute the inverse sine elementwise, :math:`\arcsin x`.
 
     Args:
       x: an array of a float (nan outside [-1, 1]) or complex dtype.
@@ -534,7 +539,7 @@ acos_p = nary(
 
 
 def acos(x: Any) -> Any:
-    r"""Inverse cosine elementwise, :math:`\arccos x`.
+    r"""Compute the inverse cosine elementwise, :math:`\arccos x`.
 
     Args:
       x: an array of a float (nan outside [-1, 1]) or complex dtype.
@@ -559,7 +564,7 @@ atan_p = nary("atan", [INEXACT], lower=lower_atan, jvp=[_atan_tangent])
 
 
 def atan(x: Any) -> Any:
-    r"""Inverse tangent elementwise, :math:`\arctan x`.
+    r"""Compute the inverse tangent elementwise, :math:`\arctan x`.
 
     Args:
       x: an array of a float or complex dtype.
@@ -592,7 +597,9 @@ atan2_p = nary(
 
 
 def atan2(x: Any, y: Any) -> Any:
-    r"""Return the angle of the point (y, x) elementwise: :math:`\arctan(x / y)`, any quadrant.
+    r"""Compute the angle of the point (y, x) elementwise: :math:`\arctan(x / y)`.
+
+    The result is in the quadrant of the point.
 
     Args:
       x, y: ordinate and abscissa, arrays of one float or complex dtype and shape;
@@ -612,40 +619,44 @@ def atan2(x: Any, y: Any) -> Any:
 
 
 def _lower_hyperbolic(ctx: Any, x: Any, *, cosine: bool) -> Any:
-    """Emit sinh(a + bi) = sinh a cos b + i cosh a sin b, or cosh(a + bi), of floats too.
+    """Emit sinh(a + bi) = sinh a cos b + i cosh a sin b, or cosh(a + bi); also for floats.
 
-    Where a or b is 0 one part is 0, with the sign of the product.
+    If a or b is 0, one part of the result is 0, with the sign of the product.
     """
     out = ctx.avals_out[0]
     if not dtypes.is_complex(out.dtype):
         return lower_elementwise("chlo.cosh" if cosine else "chlo.sinh")(ctx, x)
-    part = shaped(out.shape, dtypes.real_of(out.dtype))
-    a, b = ctx.op("real", part, x), ctx.op("imag", part, x)
+    part_aval = shaped(out.shape, dtypes.real_of(out.dtype))
+    a, b = ctx.op("real", part_aval, x), ctx.op("imag", part_aval, x)
     sinh_a, cosh_a = (
-        ctx.create(f"chlo.{f}", [ctx.type(part)], [a]).result for f in ("sinh", "cosh")
+        ctx.create(f"chlo.{f}", [ctx.type(part_aval)], [a]).result for f in ("sinh", "cosh")
     )
-    sin_b, cos_b = ctx.op("sine", part, b), ctx.op("cosine", part, b)
-    level = emit_compare(ctx, "EQ", a, ctx.constant(0, part), part)
-    flat = emit_compare(ctx, "EQ", b, ctx.constant(0, part), part)
-    pick = lambda where, x, y: ctx.op("select", part, where, x, y)
+    sin_b, cos_b = ctx.op("sine", part_aval, b), ctx.op("cosine", part_aval, b)
+    a_is_zero = emit_compare(ctx, "EQ", a, ctx.constant(0, part_aval), part_aval)
+    b_is_zero = emit_compare(ctx, "EQ", b, ctx.constant(0, part_aval), part_aval)
+    pick = lambda mask, x, y: ctx.op("select", part_aval, mask, x, y)
     if not cosine:
-        # What is 0 by one factor stays so beside an infinite or undefined one.
-        wild = emit_compare(
-            ctx, "NE", ctx.op("subtract", part, b, b), ctx.constant(0, part), part
+        # A product with a zero factor is 0, even if the other factor is infinite or nan.
+        not_finite = emit_compare(
+            ctx,
+            "NE",
+            ctx.op("subtract", part_aval, b, b),
+            ctx.constant(0, part_aval),
+            part_aval,
         )
-        re = ctx.op("multiply", part, sinh_a, cos_b)
-        re = pick(ctx.op("and", shaped(out.shape, dtypes.bool_), level, wild), a, re)
-        im = pick(flat, b, ctx.op("multiply", part, cosh_a, sin_b))
+        re = ctx.op("multiply", part_aval, sinh_a, cos_b)
+        re = pick(ctx.op("and", shaped(out.shape, dtypes.bool_), a_is_zero, not_finite), a, re)
+        im = pick(b_is_zero, b, ctx.op("multiply", part_aval, cosh_a, sin_b))
         return ctx.op("complex", out, re, im)
-    # sinh a may be infinite or undefined.
-    below = emit_compare(ctx, "LT", a, ctx.constant(0, part), part)
-    signed = pick(below, ctx.op("negate", part, b), b)
-    re = pick(flat, cosh_a, ctx.op("multiply", part, cosh_a, cos_b))
-    im = ctx.op("multiply", part, sinh_a, sin_b)
-    wild = emit_compare(ctx, "NE", im, im, part)
-    zero = ctx.op("or", shaped(out.shape, dtypes.bool_), level, flat)
-    undefined = ctx.op("and", shaped(out.shape, dtypes.bool_), zero, wild)
-    im = pick(undefined, pick(level, a, signed), im)
+    # sinh a may be infinite or nan.
+    below = emit_compare(ctx, "LT", a, ctx.constant(0, part_aval), part_aval)
+    signed = pick(below, ctx.op("negate", part_aval, b), b)
+    re = pick(b_is_zero, cosh_a, ctx.op("multiply", part_aval, cosh_a, cos_b))
+    im = ctx.op("multiply", part_aval, sinh_a, sin_b)
+    not_finite = emit_compare(ctx, "NE", im, im, part_aval)
+    zero = ctx.op("or", shaped(out.shape, dtypes.bool_), a_is_zero, b_is_zero)
+    undefined = ctx.op("and", shaped(out.shape, dtypes.bool_), zero, not_finite)
+    im = pick(undefined, pick(a_is_zero, a, signed), im)
     return ctx.op("complex", out, re, im)
 
 
@@ -664,7 +675,7 @@ cosh_p = nary(
 
 
 def sinh(x: Any) -> Any:
-    r"""Hyperbolic sine elementwise, :math:`\sinh x`.
+    r"""Compute the hyperbolic sine elementwise, :math:`\sinh x`.
 
     Args:
       x: an array of a float or complex dtype.
@@ -680,7 +691,7 @@ def sinh(x: Any) -> Any:
 
 
 def cosh(x: Any) -> Any:
-    r"""Hyperbolic cosine elementwise, :math:`\cosh x`.
+    r"""Compute the hyperbolic cosine elementwise, :math:`\cosh x`.
 
     Args:
       x: an array of a float or complex dtype.
@@ -696,9 +707,10 @@ def cosh(x: Any) -> Any:
 
 
 def _lower_tanh_slope(ctx: Any, x: Any) -> Any:
-    """(1 + |y|)^2 e^(-2|x|), where 1 - |y| is (1 + |y|) e^(-2|x|) and does not cancel.
+    """Lower to (1 + |y|)^2 e^(-2|x|): here 1 - |y| is (1 + |y|) e^(-2|x|), without
+    cancellation.
 
-    The hyperbolic tangent y is that of the value, in the same program.
+    In one program, the compiler shares the hyperbolic tangent y with the value.
     """
     out = ctx.avals_out[0]
     size = ctx.op("abs", out, ctx.op("tanh", out, x))
@@ -731,7 +743,7 @@ tanh_p = accurate("tanh", with_signs(lower_accurate("tanh"), imag="imag or"), _t
 
 
 def tanh(x: Any, *, accuracy: Any = None) -> Any:
-    r"""Hyperbolic tangent elementwise, :math:`\tanh x`.
+    r"""Compute the hyperbolic tangent elementwise, :math:`\tanh x`.
 
     Args:
       x: an array of a float or complex dtype.
@@ -762,7 +774,7 @@ asinh_p = nary(
 
 
 def asinh(x: Any) -> Any:
-    r"""Inverse hyperbolic sine elementwise, :math:`\mathrm{asinh}\, x`.
+    r"""Compute the inverse hyperbolic sine elementwise, :math:`\mathrm{asinh}\, x`.
 
     Args:
       x: an array of a float or complex dtype.
@@ -778,7 +790,7 @@ def asinh(x: Any) -> Any:
 
 
 def _acosh_tangent(t: Any, ans: Any, x: Any) -> Any:
-    """By two roots: their product is right on every branch, and never out of range."""
+    """Multiply by two roots: their product is correct on every branch, without overflow."""
     slope = mul(rsqrt(sub(x, const(x, 1))), rsqrt(add(x, const(x, 1))))
     return mul(t, slope)
 
@@ -789,7 +801,7 @@ acosh_p = nary(
 
 
 def acosh(x: Any) -> Any:
-    r"""Inverse hyperbolic cosine elementwise, :math:`\mathrm{acosh}\, x`.
+    r"""Compute the inverse hyperbolic cosine elementwise, :math:`\mathrm{acosh}\, x`.
 
     Args:
       x: an array of a float (nan below 1) or complex dtype.
@@ -815,7 +827,7 @@ atanh_p = nary("atanh", [INEXACT], lower=lower_atanh, jvp=[_atanh_tangent])
 
 
 def atanh(x: Any) -> Any:
-    r"""Inverse hyperbolic tangent elementwise, :math:`\mathrm{atanh}\, x`.
+    r"""Compute the inverse hyperbolic tangent elementwise, :math:`\mathrm{atanh}\, x`.
 
     Args:
       x: an array of a float (nan outside [-1, 1]) or complex dtype.

@@ -19,7 +19,7 @@ __all__ = ("erf_p", "erf", "erfc_p", "erfc", "erf_inv_p", "erf_inv")
 
 
 def _bell(t: Any, x: Any, height: float) -> Any:
-    """height t e^(-x^2)"""
+    """Return height t e^(-x^2)."""
     return mul(derivative_constant(x, height), mul(t, exp(neg(square(x)))))
 
 
@@ -32,7 +32,7 @@ erf_p = nary(
 
 
 def erf(x: Any) -> Any:
-    r"""Error function, :math:`\frac{2}{\sqrt\pi} \int_0^x e^{-t^2} dt`.
+    r"""Compute the error function, :math:`\frac{2}{\sqrt\pi} \int_0^x e^{-t^2} dt`.
 
     Args:
       x: an array of a float dtype.
@@ -56,7 +56,7 @@ erfc_p = nary(
 
 
 def erfc(x: Any) -> Any:
-    r"""Complementary error function, :math:`1 - \mathrm{erf}(x)`.
+    r"""Compute the complementary error function, :math:`1 - \mathrm{erf}(x)`.
 
     Args:
       x: an array of a float dtype.
@@ -80,13 +80,13 @@ erf_inv_p = nary("erf_inv", [FLOAT], lower=lower_chlo("erf_inv"), jvp=[_erf_inv_
 
 
 def erf_inv(x: Any) -> Any:
-    r"""Inverse error function, :math:`\mathrm{erf}^{-1}(x)`.
+    r"""Compute the inverse error function, :math:`\mathrm{erf}^{-1}(x)`.
 
     Args:
       x: an array of a float dtype, in [-1, 1].
 
     Returns:
-      An array of `x`'s shape and dtype.  -inf and inf at the ends, nan beyond.
+      An array of `x`'s shape and dtype.  -inf and inf at the ends, nan outside.
 
     Example:
       >>> erf_inv(0.0)

@@ -1,11 +1,11 @@
 r"""The regularized incomplete gamma functions, and their derivatives.
 
-P(a, x) is a power series in x up to a, and one minus a continued fraction beyond (NIST
-Digital Library of Mathematical Functions, 8.11.4 and 8.9.2), which is evaluated forwards
-(Steed's method).  Differentiating both term by term gives dP/da, and with it how a gamma
-sample moves with its parameter: P(a, x(a)) stays what it is, so dx/da is
--(dP/da) / (dP/dx).  Of large a both would take too long near x = a: there is an expansion
-for a to infinity (8.12.3 and 8.12.4).
+P(a, x) is a power series in x for x <= a, and one minus a continued fraction for larger x
+(NIST Digital Library of Mathematical Functions, 8.11.4 and 8.9.2), which is evaluated
+forwards (Steed's method).  Differentiating both term by term yields dP/da.  From it follows
+the derivative of a gamma sample: P(a, x(a)) is constant, so dx/da is -(dP/da) / (dP/dx).
+For large a, both converge too slowly near x = a; there the expansion for a to infinity is
+used (8.12.3 and 8.12.4).
 
 Next: beta.py.
 """
@@ -49,9 +49,9 @@ __all__ = (
     "random_gamma_grad",
 )
 
-LIMIT = 20_000  # steps; about 10 sqrt(a) are needed where x is close to a
+LIMIT = 20_000  # steps; about 10 sqrt(a) are needed if x is close to a
 
-# ---- incomplete gamma functions: how they are computed
+# ---- incomplete gamma functions: series and continued fraction
 # With w = x^a e^-x / Gamma(a):  P = w S / a,  S = sum_n x^n / ((a+1) ... (a+n)),
 #                            1 - P = w F,      F the continued fraction.
 
@@ -63,7 +63,7 @@ def _series_step(n: Any, active: Any, total: Any, term: Any, a: Any, x: Any) -> 
 
 
 def _series_slope_step(n, active, total, term, slope, term_slope, a, x):
-    """Also the derivative of the sum by a."""
+    """Add a term of the sum, and of its derivative with respect to a."""
     ratio = div(x, add(a, n))
     term = mul(term, ratio)
     # d ln(ratio) / da = -1 / (a + n)
@@ -87,7 +87,9 @@ def _fraction_step(n, active, f, change, d, a, x):
 
 
 def _fraction_slope_step(n, active, f, c, d, df, dc, dd, a, x):
-    """Also the derivatives by a; those of `b` and `top` are -1 and n."""
+    """Do a step of the fraction and its derivatives with respect to a.
+
+    The derivatives of `b` and `top` are -1 and n."""
     b = _denominator(n, a, x)
     top = mul(n, sub(a, n))
     dd = sub(sub(const(x, 1), mul(n, d)), mul(top, dd))
@@ -116,7 +118,7 @@ def _eps(x: Any) -> Any:
 
 
 def _regions(a: Any, x: Any) -> tuple[Any, Any]:
-    """Return where the series, and where the continued fraction, is to be used."""
+    """Return where to use the series, and where the continued fraction."""
     top = const(x, float(ml_dtypes.finfo(core.aval_of(x).dtype).max))
     inside = bitwise_and(
         bitwise_and(gt(x, const(x, 0)), gt(a, const(x, 0))), bitwise_and(lt(x, top), lt(a, top))
@@ -154,16 +156,16 @@ def _start_fraction_slope(a: Any, x: Any) -> list[Any]:
     return [use, d, filled(x, _HUGE), d, square_of, zero, square_of, a, x]
 
 
-_HUGE = 1e30  # stands for infinity in Lentz's method
+_HUGE = 1e30  # in place of infinity in Lentz's method
 
 
 def _weight(a: Any, x: Any) -> Any:
-    """x^a e^-x / Gamma(a)."""
+    """Return x^a e^-x / Gamma(a)."""
     return mul(a, _weight_over_a(a, x))
 
 
 def _weight_over_a(a: Any, x: Any) -> Any:
-    """x^a e^-x / Gamma(a+1), which is (x/z)^a e^(z-x) q / a."""
+    """Return x^a e^-x / Gamma(a+1), which is (x/z)^a e^(z-x) q / a."""
     z, scale = shifted_gamma(a)
     point = select(bitwise_or(*_regions(a, x)), x, z)
     power = times(a, log_ratio(point, z))
@@ -172,9 +174,10 @@ def _weight_over_a(a: Any, x: Any) -> Any:
 
 
 def log_ratio(x: Any, z: Any, multiple: Any = None, rest: Any = None) -> Pair:
-    """Return the logarithm of (x + rest) / z, or of a multiple, of positive numbers, z from 10
-    on, as a pair."""
-    tiny = lt(x, const(x, 1))  # and may lose digits to the range
+    """Return the logarithm of (x + rest) / z, or of a multiple, as a pair.
+
+    The numbers are positive, and z is at least 10."""
+    tiny = lt(x, const(x, 1))  # and may be subnormal, with fewer digits
     zero, one = filled(x, 0), filled(x, 1)
     factor = select(tiny, filled(x, 2.0**_RAISED), one)
     x = mul(x, factor)
@@ -189,8 +192,10 @@ _RAISED = 60
 
 
 def shifted_gamma(a: Any) -> Pair:
-    """z and q / a, where 1 / Gamma(a) is q e^z / z^a: by Stirling's formula for z, which
-    is a from 10 on and a + 10 below, divided by a (a+1) ... (a+9) there."""
+    """Return z and q / a, where 1 / Gamma(a) is q e^z / z^a.
+
+    By Stirling's formula for z, which is a if a >= 10.  Otherwise z is a + 10, and the formula is
+    divided by a (a+1) ... (a+9)."""
     small = lt(a, const(a, 10))
     z = select(small, add(a, const(a, 10)), a)
     u, square_of = mul(a, z), square(z)
@@ -205,7 +210,7 @@ def shifted_gamma(a: Any) -> Pair:
 
 
 def gamma_above_1(a: Any, divisor: Any) -> Any:
-    """Gamma(1 + a) / divisor of a >= 0; factors come late, lest the power overflow."""
+    """Return Gamma(1 + a) / divisor, a >= 0; factors come last so the power is in range."""
     z, scale = shifted_gamma(a)
     power = times(a, log_of(z, filled(z, 0), filled(z, 0)))
     terms = power[0], neg(z), const(z, -3), power[1]
@@ -214,7 +219,7 @@ def gamma_above_1(a: Any, divisor: Any) -> Any:
 
 
 def rising_gamma(a: Any, m: Any) -> Any:
-    """Gamma(a + m) / Gamma(a) of positive a and a + m."""
+    """Return Gamma(a + m) / Gamma(a) for positive a and a + m."""
     total = add(a, m)
     (y, lower), (z, upper) = shifted_gamma(a), shifted_gamma(total)
     zero = filled(z, 0)
@@ -225,7 +230,7 @@ def rising_gamma(a: Any, m: Any) -> Any:
 
 
 def stirling_rest(a: Any) -> Any:
-    """ln Gamma(a) less Stirling's formula, for a >= 10 (DLMF 5.11.1)."""
+    """Return ln Gamma(a) minus Stirling's formula, for a >= 10 (DLMF 5.11.1)."""
     inverse = reciprocal(a)
     return mul(inverse, polynomial(square(inverse), STIRLING))
 
@@ -242,26 +247,30 @@ STIRLING = (
 )
 
 
-def log_gap(u: Any, whole: Any) -> Any:
-    """u - ln(1 + u): near 0 by the series of ln((1 + t) / (1 - t)), t = u / (2 + u);
-    elsewhere by `whole`, 1 + u as it is known without the rounding of u."""
+def log_gap(u: Any, one_plus_u: Any) -> Any:
+    """Return u - ln(1 + u).
+
+    Near 0 by the series of ln((1 + t) / (1 - t)), t = u / (2 + u); otherwise by `one_plus_u`,
+    which is 1 + u computed without the rounding of u."""
     near = lt(abs(u), const(u, 0.4))
     v = select(near, u, filled(u, 0))
     t = div(v, add(v, const(v, 2)))
     cube = mul(const(t, 2), mul(t, square(t)))
     series = sub(mul(v, t), mul(cube, polynomial(square(t), ODD_INVERSES)))
-    return select(near, series, sub(u, log(whole)))
+    return select(near, series, sub(u, log(one_plus_u)))
 
 
 ODD_INVERSES = tuple(1 / (2 * k + 3) for k in range(12))
 
 
 def _start_by_a(start: Rule) -> Rule:
-    """Return the start of a loop, and the derivatives by a of all but the flags."""
+    """Extend the start of a loop by the derivatives of its state with respect to a.
+
+    The flags, the first element, have none."""
 
     def run(a: Any, x: Any) -> list[Any]:
-        out, moves = jvp_flat(start, (a, x), (filled(a, 1), Zero(core.aval_of(x))))
-        return [*out, *map(instantiate, moves[1:])]
+        out, tangents = jvp_flat(start, (a, x), (filled(a, 1), Zero(core.aval_of(x))))
+        return [*out, *map(instantiate, tangents[1:])]
 
     return run
 
@@ -269,9 +278,9 @@ def _start_by_a(start: Rule) -> Rule:
 def _step_by_a(step: Rule) -> Rule:
     def run(n: Any, active: Any, *state: Any) -> list[Any]:
         half = len(state) // 2
-        whole = lambda *values: step(n, active, *values)
-        out, moves = jvp_flat(whole, state[:half], state[half:])
-        return [*out, *map(instantiate, moves[1:])]
+        step_at_n = lambda *values: step(n, active, *values)
+        out, tangents = jvp_flat(step_at_n, state[:half], state[half:])
+        return [*out, *map(instantiate, tangents[1:])]
 
     return run
 
@@ -279,19 +288,20 @@ def _step_by_a(step: Rule) -> Rule:
 def _finish_by_a(finish: Rule) -> Rule:
     def run(*state: Any) -> list[Any]:
         half = len(state) // 2
-        moves = jvp_flat(lambda *xs: [finish(*xs)], state[:half], state[half:])[1]
-        return [instantiate(moves[0])]
+        tangents = jvp_flat(lambda *xs: [finish(*xs)], state[:half], state[half:])[1]
+        return [instantiate(tangents[0])]
 
     return run
 
 
-def _lower_incomplete(finish: Rule, slopes: bool, again: bool = False) -> Rule:
+def _lower_incomplete(finish: Rule, slopes: bool, differentiate: bool = False) -> Rule:
     """Return the lowering rule: both loops, then finish(a, x, S, F [, dS/da, dF/da]).
 
-    again: the derivative of all that by a, step by step.
+    slopes: whether the loops also compute dS/da and dF/da.
+    differentiate: whether to compute the derivative of the result with respect to a instead.
     """
-    by_a = (_start_by_a, _step_by_a) if again else (lambda f: f, lambda f: f)
-    close = _finish_by_a(finish) if again else finish
+    by_a = (_start_by_a, _step_by_a) if differentiate else (lambda f: f, lambda f: f)
+    close = _finish_by_a(finish) if differentiate else finish
 
     def run(ctx: Any, start: Rule, step: Rule, a: Any, x: Any, aval: Any) -> list[Any]:
         state = ctx.fun(by_a[0](start), a, x, avals=[aval, aval])
@@ -305,7 +315,7 @@ def _lower_incomplete(finish: Rule, slopes: bool, again: bool = False) -> Rule:
             s = run(ctx, _start_series_slope, _series_slope_step, a, x, aval)
             f = run(ctx, _start_fraction_slope, _fraction_slope_step, a, x, aval)
             values = [a, x, s[1], f[1], s[3], f[4]]
-            if again:  # of a loop's state, the second half
+            if differentiate:  # the second half of each loop's state
                 values += [s[-2], s[-1], s[7], f[9], s[9], f[12]]
         else:
             s = run(ctx, _start_series, _series_step, a, x, aval)
@@ -317,30 +327,32 @@ def _lower_incomplete(finish: Rule, slopes: bool, again: bool = False) -> Rule:
     return lower
 
 
-def _bad(a: Any, x: Any) -> Any:
+def _is_invalid(a: Any, x: Any) -> Any:
     """Return where a or x is negative or nan.
 
-    By `ne`, since XLA makes |x| >= 0 and its like true, also of nan.
+    It uses `ne`, because XLA simplifies |x| >= 0 and similar comparisons to true, even for nan.
     """
     negative = bitwise_or(lt(a, const(a, 0)), lt(x, const(x, 0)))
     return bitwise_or(negative, bitwise_or(ne(a, a), ne(x, x)))
 
 
 def _edges(a: Any, x: Any, inner: Any, below: float, beyond: float) -> Any:
-    """Return the values outside of the regions: of x = 0, a = inf; of a = 0, x = inf."""
+    """Replace values outside of the regions: `below` at x = 0 or a = inf, `beyond` at a = 0
+    or x = inf, nan for invalid arguments."""
     infinity, zero = const(x, float("inf")), const(x, 0)
     nan = filled(x, float("nan"))
     high = bitwise_or(eq(a, zero), eq(x, infinity))
     low = bitwise_or(eq(x, zero), bitwise_and(eq(a, infinity), ne(x, infinity)))
     inner = clamp(zero, inner, const(x, 1))  # rounding may lead out
     out = select(high, filled(x, beyond), select(low, filled(x, below), inner))
-    nowhere = bitwise_or(_bad(a, x), bitwise_and(eq(a, zero), eq(x, zero)))
+    nowhere = bitwise_or(_is_invalid(a, x), bitwise_and(eq(a, zero), eq(x, zero)))
     return select(nowhere, nan, out)
 
 
 def _upper_of_small(a: Any, x: Any) -> Any:
-    """Q(a, x) of a < 1/2 and x <= 1, which is about a (-gamma - ln x - T) for small a:
-    1 - x^a / Gamma(a+1) (1 + a T), T = sum_k>0 (-x)^k / (k! (a+k)) (DLMF 8.7.1)."""
+    """Return Q(a, x) for a < 1/2 and x <= 1; for small a it is about a (-gamma - ln x - T).
+
+    Q = 1 - x^a / Gamma(a+1) (1 + a T), T = sum_k>0 (-x)^k / (k! (a+k)) (DLMF 8.7.1)."""
     exponent = sub(mul(a, log(x)), _log_gamma_above_1(a))
     total = filled(x, 0)
     for k in range(18, 0, -1):
@@ -350,11 +362,11 @@ def _upper_of_small(a: Any, x: Any) -> Any:
 
 
 def _log_gamma_above_1(a: Any) -> Any:
-    """ln Gamma(1 + a) of 0 <= a < 1/2, in proportion to a (DLMF 5.7.3)."""
+    """Return ln Gamma(1 + a) for 0 <= a < 1/2, with a relative error (DLMF 5.7.3)."""
     return sub(mul(a, polynomial(a, LOG_GAMMA)), log1p(a))
 
 
-# (-1)^k (zeta(k) - 1) / k for k > 1, after 1 less Euler's constant.
+# 1 minus Euler's constant, then (-1)^k (zeta(k) - 1) / k for k > 1.
 LOG_GAMMA = (1 - 0.5772156649015329,) + tuple(
     (-1) ** k * value / k
     for k, value in enumerate(
@@ -388,27 +400,28 @@ LOG_GAMMA = (1 - 0.5772156649015329,) + tuple(
 )
 
 
-def _for_large(a: Any, x: Any) -> tuple[Any, Any]:
-    """P and Q of a from `_LARGE` on: half of erfc(-+ eta sqrt(a/2)), -+ the sum of
-    c_k(eta) / a^k times exp(-a eta^2 / 2) / sqrt(2 pi a), where eta^2 / 2 is
-    mu - ln(1 + mu), mu = (x - a) / a."""
+def _uniform_expansion(a: Any, x: Any) -> tuple[Any, Any]:
+    """Return P and Q for a >= `_LARGE`.
+
+    They are half of erfc(-+ eta sqrt(a/2)), -+ the sum of c_k(eta) / a^k times
+    exp(-a eta^2 / 2) / sqrt(2 pi a), where eta^2 / 2 is mu - ln(1 + mu), mu = (x - a) / a."""
     mu = div(sub(x, a), a)
     gap = log_gap(mu, div(x, a))
     root = sqrt(mul(gap, const(a, 2)))
     eta = select(lt(mu, const(a, 0)), neg(root), root)
-    near = clamp(const(a, -1), eta, const(a, 1))  # farther away its factor is 0
+    near = clamp(const(a, -1), eta, const(a, 1))  # outside, its factor is 0
     total = filled(a, 0)
     for coefficients in reversed(_UNIFORM):
         total = add(div(total, a), polynomial(near, coefficients))
     scale = div(exp(neg(mul(a, gap))), sqrt(mul(a, const(a, 2 * math.pi))))
-    rest = mul(scale, total)
+    correction = mul(scale, total)
     s = mul(eta, sqrt(mul(a, const(a, 0.5))))
     half = const(a, 0.5)
-    return sub(mul(half, erfc(neg(s))), rest), add(mul(half, erfc(s)), rest)
+    return sub(mul(half, erfc(neg(s))), correction), add(mul(half, erfc(s)), correction)
 
 
 _LARGE = 1e5
-# c_k by powers of eta (DLMF 8.12.10 and 8.12.12): as many as matter where a is large.
+# c_k by powers of eta (DLMF 8.12.10 and 8.12.12): as many as affect the result for large a.
 _UNIFORM = (
     (
         -1 / 3,
@@ -439,72 +452,76 @@ _UNIFORM = (
 )
 
 
-def _both(a: Any, x: Any, s: Any, f: Any) -> tuple[Any, Any]:
-    """P and Q inside, each without the cancellation of 1 less the other."""
+def _lower_and_upper(a: Any, x: Any, s: Any, f: Any) -> tuple[Any, Any]:
+    """Return P and Q inside the regions, not as 1 minus the other if that cancels."""
     large = ge(a, const(a, _LARGE))
     some = filled(a, _LARGE)
     pairs = zip(
-        _for_large(select(large, a, some), select(large, x, some)),
-        _for_others(a, x, s, f),
+        _uniform_expansion(select(large, a, some), select(large, x, some)),
+        _from_loops(a, x, s, f),
         strict=True,
     )
     lower, upper = (select(large, *pair) for pair in pairs)
     return lower, upper
 
 
-def _for_others(a: Any, x: Any, s: Any, f: Any) -> tuple[Any, Any]:
+def _from_loops(a: Any, x: Any, s: Any, f: Any) -> tuple[Any, Any]:
     one = const(x, 1)
     beyond = _regions(a, x)[1]
-    small = bitwise_and(lt(a, const(a, 0.5)), bitwise_not(beyond))
+    use_small = bitwise_and(lt(a, const(a, 0.5)), bitwise_not(beyond))
     lower = mul(_weight_over_a(a, x), s)
-    rest = sub(one, lower)
-    small = bitwise_and(small, lt(rest, const(x, 0.15)))  # beyond, less cancels in it
-    upper = select(small, _upper_of_small(a, x), rest)
+    complement = sub(one, lower)
+    use_small = bitwise_and(
+        use_small, lt(complement, const(x, 0.15))
+    )  # for larger values, less cancels
+    upper = select(use_small, _upper_of_small(a, x), complement)
     upper = select(beyond, mul(_weight(a, x), f), upper)
     large = bitwise_or(beyond, lt(upper, const(x, 0.5)))
     return select(large, sub(one, upper), lower), upper
 
 
 def _igamma_value(a: Any, x: Any, s: Any, f: Any) -> Any:
-    return _edges(a, x, _both(a, x, s, f)[0], 0.0, 1.0)
+    return _edges(a, x, _lower_and_upper(a, x, s, f)[0], 0.0, 1.0)
 
 
 def _igammac_value(a: Any, x: Any, s: Any, f: Any) -> Any:
-    return _edges(a, x, _both(a, x, s, f)[1], 1.0, 0.0)
+    return _edges(a, x, _lower_and_upper(a, x, s, f)[1], 1.0, 0.0)
 
 
 def _slopes(a: Any, x: Any, s: Any, f: Any, ds: Any, df: Any) -> tuple[Any, Any]:
-    """(dP/da) a / w by the series, and (dP/da) / w by the continued fraction."""
-    # w/a has a Gamma(a+1) in place of w's Gamma(a).
+    """Return (dP/da) a / w by the series, and (dP/da) / w by the continued fraction."""
+    # w/a contains Gamma(a+1) instead of Gamma(a).
     gap_below = sub(log(x), digamma(add(a, const(a, 1))))
     below = add(mul(s, gap_below), ds)
     return below, neg(add(mul(f, sub(log(x), digamma(a))), df))
 
 
-def _igamma_grad_a_value(a: Any, x: Any, *parts: Any) -> Any:
-    below, beyond = _slopes(a, x, *parts)
+def _igamma_grad_a_value(a: Any, x: Any, *values: Any) -> Any:
+    below, beyond = _slopes(a, x, *values)
     below = mul(_weight_over_a(a, x), below)
     slope = select(_regions(a, x)[1], mul(_weight(a, x), beyond), below)
     out = select(eq(x, const(x, 0)), filled(x, 0), slope)
     return _nan_outside(a, x, out)
 
 
-# By the bytes of a number: from which a on, and at which mu, the series have its digits.
+# By itemsize: the least a, and the largest |mu|, for which the series have full precision.
 _NEAR = {4: (200.0, 0.4), 8: (1e5, 0.1)}
 # eta / mu by powers of mu (the inverse of DLMF 8.12.7's, by Temme).
 _ETA_OVER_MU = (1, -1 / 3, 7 / 36, -73 / 540, 1331 / 12960)
 
 
-def _moved_of_large(a: Any, x: Any) -> Any:
-    """dx/da where P stays, of `_for_large`'s P: with T the sum of c_k(eta) / a^k,
+def _sample_slope_large(a: Any, x: Any) -> Any:
+    """Return dx/da at constant P, for the P of `_uniform_expansion`.
+
+    With T the sum of c_k(eta) / a^k, it is
 
     x/a (1 - eta/mu (eta/2 + (eta^2/2 + 1/(2a)) T - dT/da) / (1 + eta T - dT/deta / a)).
     """
     one, half = const(a, 1), const(a, 0.5)
-    mu, whole = div(sub(x, a), a), div(x, a)
+    mu, x_over_a = div(sub(x, a), a), div(x, a)
     close = lt(abs(mu), const(a, 1e-3))
     far = select(close, filled(a, 1), mu)
-    root = sqrt(mul(log_gap(far, select(close, filled(a, 2), whole)), const(a, 2)))
+    root = sqrt(mul(log_gap(far, select(close, filled(a, 2), x_over_a)), const(a, 2)))
     ratio = div(root, abs(far))
     ratio = select(close, polynomial(mu, _ETA_OVER_MU), ratio)
     eta = mul(ratio, mu)
@@ -518,19 +535,19 @@ def _moved_of_large(a: Any, x: Any) -> Any:
     factor = mul(half, add(square(eta), div(one, a)))
     above = add(add(mul(half, eta), mul(factor, total)), div(by_a, a))
     below = sub(add(one, mul(eta, total)), div(by_eta, a))
-    return mul(whole, sub(one, mul(ratio, div(above, below))))
+    return mul(x_over_a, sub(one, mul(ratio, div(above, below))))
 
 
-def _random_gamma_grad_value(a: Any, x: Any, *parts: Any) -> Any:
+def _random_gamma_grad_value(a: Any, x: Any, *values: Any) -> Any:
     # dP/dx = w / x
-    below, beyond = _slopes(a, x, *parts)
+    below, beyond = _slopes(a, x, *values)
     slope = neg(mul(x, select(_regions(a, x)[1], beyond, div(below, a))))
-    # In the parts all digits cancel where a is large.
+    # For large a, all digits of `slope` cancel.
     least, reach = _NEAR[core.aval_of(a).dtype.itemsize]
     mu = div(sub(x, a), a)
     fits = bitwise_and(ge(a, const(a, least)), ge(const(a, reach), abs(mu)))
     some = filled(a, least)
-    moved = _moved_of_large(select(fits, a, some), select(fits, x, some))
+    moved = _sample_slope_large(select(fits, a, some), select(fits, x, some))
     slope = select(fits, moved, slope)
     out = select(eq(x, const(x, 0)), filled(x, 0), slope)
     return _nan_outside(a, x, out)
@@ -548,7 +565,7 @@ def _nan_outside(a: Any, x: Any, out: Any) -> Any:
 
 
 def _density(a: Any, x: Any) -> Any:
-    """dP/dx = x^(a-1) e^-x / Gamma(a)."""
+    """Return dP/dx = x^(a-1) e^-x / Gamma(a)."""
     return exp(sub(add(neg(x), mul(sub(a, const(a, 1)), log(x))), lgamma(a)))
 
 
@@ -564,7 +581,7 @@ igamma_p = nary(
 
 
 def igamma(a: Any, x: Any) -> Any:
-    r"""Regularized lower incomplete gamma function,
+    r"""Compute the regularized lower incomplete gamma function,
     :math:`P(a, x) = \frac{1}{\Gamma(a)} \int_0^x t^{a-1} e^{-t} dt`.
 
     Args:
@@ -594,7 +611,7 @@ igammac_p = nary(
 
 
 def igammac(a: Any, x: Any) -> Any:
-    r"""Regularized upper incomplete gamma function, :math:`Q(a, x) = 1 - P(a, x)`.
+    r"""Compute the regularized upper incomplete gamma function, :math:`Q = 1 - P(a, x)`.
 
     Args:
       a: the parameter, above 0: an array of a float dtype.
@@ -618,7 +635,7 @@ igamma_grad_aa_p.jvp = unsupported("igamma_grad_aa has no derivative rule.")
 
 
 def _density_slope(a: Any, x: Any) -> Any:
-    """Return the derivative of ln dP/dx by a."""
+    """Return the derivative of ln dP/dx with respect to a."""
     return sub(log(x), digamma(a))
 
 
@@ -634,7 +651,7 @@ igamma_grad_a_p = nary(
 
 
 def igamma_grad_a(a: Any, x: Any) -> Any:
-    r"""Derivative of `igamma` by its first argument, :math:`\partial P / \partial a`.
+    r"""Differentiate `igamma` by its first argument, :math:`\partial P / \partial a`.
 
     It can be differentiated once.
 
@@ -660,7 +677,7 @@ random_gamma_grad_a_p.jvp = unsupported("random_gamma_grad_a has no derivative r
 
 
 def _random_gamma_grad_x(a: Any, x: Any, grad: Any) -> Any:
-    # Of -(dP/da) / (dP/dx), by the derivatives of the logarithm of dP/dx.
+    # The derivative of -(dP/da) / (dP/dx), by the derivatives of ln dP/dx.
     fall = sub(div(sub(a, const(a, 1)), x), const(x, 1))
     return neg(add(_density_slope(a, x), mul(grad, fall)))
 
@@ -677,8 +694,9 @@ random_gamma_grad_p = nary(
 
 
 def random_gamma_grad(*args: Any) -> Any:
-    r"""Return how a gamma sample moves with its parameter: :math:`\partial x / \partial a` where
-    :math:`P(a, x)` is held.
+    r"""Differentiate a gamma sample with respect to its parameter.
+
+    The result is :math:`\partial x / \partial a` at constant :math:`P(a, x)`.
 
     It can be differentiated once.
 

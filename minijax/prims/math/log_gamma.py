@@ -1,9 +1,9 @@
 r"""The logarithm of the gamma function and its derivatives.
 
-Near its zeros, 1 and 2, ln Gamma is a polynomial in the distance; from 3.5 on it is
-Stirling's formula with a polynomial in 1/x^2, and below 0 the reflection formula (NIST
-Digital Library of Mathematical Functions, 5.11.1 and 5.5.3).  The digamma function has a
-factor for its positive zero.  The polynomials interpolate at Chebyshev's points.
+Near its zeros, 1 and 2, ln Gamma is a polynomial in the distance.  Above 3.5 it is Stirling's
+formula with a polynomial in 1/x^2, and below 0 the reflection formula (NIST Digital Library of
+Mathematical Functions, 5.11.1 and 5.5.3).  The digamma function has a factor for its positive
+zero.  The polynomials interpolate at Chebyshev's points.
 
 Next: gamma.py.
 """
@@ -36,7 +36,7 @@ __all__ = (
     "zeta",
 )
 
-# ---- polynomials, by the bytes of a number
+# ---- polynomials, by itemsize
 
 
 def polynomial(x: Any, coefficients: Sequence[float]) -> Any:
@@ -51,7 +51,7 @@ def _approximate(x: Any, coefficients: Mapping[int, Sequence[float]]) -> Any:
     return polynomial(x, coefficients[core.aval_of(x).dtype.itemsize])
 
 
-# ln Gamma(2 + t) / t by t, from -1/2 to 1/2.
+# ln Gamma(2 + t) / t, by powers of t, from -1/2 to 1/2.
 _ABOVE_2 = {
     4: (
         0.422784335,
@@ -86,7 +86,7 @@ _ABOVE_2 = {
         2.7475390051909663e-07,
     ),
 }
-# x times what Stirling's formula leaves of ln Gamma(x) by 1/x^2, from 3.5 on.
+# x (ln Gamma(x) - Stirling's formula), by powers of 1/x^2, for x >= 3.5.
 _STIRLING_REST = {
     4: (0.08333332468, -0.002775857613, 0.0007287949276),
     8: (
@@ -102,7 +102,7 @@ _STIRLING_REST = {
         -0.11104695308738122,
     ),
 }
-# digamma(x) over the distance of x from its zero by x - 3/2, from 1 to 2.
+# digamma(x) / (x - its zero), by powers of x - 3/2, from 1 to 2.
 _OVER_ROOT = {
     4: (
         0.951055876,
@@ -142,7 +142,7 @@ _OVER_ROOT = {
         -0.00017312261802727394,
     ),
 }
-# x^2 (ln x - 1/(2x) - digamma(x)) by 1/x^2, from 3 on.
+# x^2 (ln x - 1/(2x) - digamma(x)), by powers of 1/x^2, for x >= 3.
 _DIGAMMA_REST = {
     4: (0.08333332785, -0.008331742294, 0.003893513343, -0.002966348855),
     8: (
@@ -160,7 +160,7 @@ _DIGAMMA_REST = {
         -21.29861333701341,
     ),
 }
-# sin(pi x) / (pi x) by x^2, to 1/2.
+# sin(pi x) / (pi x), by powers of x^2, up to 1/2.
 _SINE = {
     4: (0.9999999957, -1.644933206, 0.8117148427, -0.1904417527, 0.0247186446),
     8: (
@@ -175,7 +175,7 @@ _SINE = {
         2.4502943624559793e-07,
     ),
 }
-# The zero of the digamma function, and what it is less than that.
+# The zero of the digamma function, rounded, and this minus the exact zero.
 _ROOT = {
     4: (1.4616321325302124, 1.2438149938918909e-08),
     8: (1.4616321449683622, 9.549995429965697e-17),
@@ -190,7 +190,7 @@ def _lgamma(x: Any) -> Any:
     one, half = const(x, 1), const(x, 0.5)
     negative = lt(x, const(x, 0))
     y = select(negative, sub(one, x), x)
-    # y = k + t: ln Gamma(k + t) is ln Gamma(2 + t) less the logarithm of a quotient.
+    # y = k + t: ln Gamma(k + t) is ln Gamma(2 + t) minus the logarithm of a quotient.
     t = sub(y, min(floor(add(y, half)), const(x, 3)))
     series = mul(t, _approximate(t, _ABOVE_2))
     far = gt(y, const(x, 3.5))
@@ -206,7 +206,7 @@ def _lgamma(x: Any) -> Any:
     offset = sub(x, round(x))
     sine = mul(offset, _approximate(square(offset), _SINE))
     below = sub(neg(log(abs(sine))), above)
-    # So large negative numbers are integers.
+    # Negative numbers of this size are integers, so ln |Gamma| is infinite there.
     below = select(eq(above, const(x, math.inf)), above, below)
     return select(negative, below, above)
 
@@ -215,8 +215,8 @@ lgamma_p = nary(
     "lgamma", [FLOAT], lower=lower_wide(_lgamma), jvp=[lambda t, ans, x: mul(t, digamma(x))]
 )
 
-# The last digits of XLA's own function decide which samples of a Poisson distribution
-# are rejected: with others, some would differ from JAX's.
+# Which samples of a Poisson distribution are rejected depends on the last digits of XLA's
+# function.  With other digits, some samples would differ from JAX's.
 lgamma_of_xla_p = nary(
     "lgamma_of_xla",
     [FLOAT],
@@ -226,7 +226,7 @@ lgamma_of_xla_p = nary(
 
 
 def lgamma(x: Any) -> Any:
-    r"""Logarithm of the gamma function, :math:`\ln |\Gamma(x)|`.
+    r"""Compute the logarithm of the gamma function, :math:`\ln |\Gamma(x)|`.
 
     Args:
       x: an array of a float dtype.
@@ -242,7 +242,7 @@ def lgamma(x: Any) -> Any:
 
 
 def _cotangent(x: Any, offset: Any) -> Any:
-    """pi cot(pi x), by the offset of x from the nearest integer."""
+    """Return pi cot(pi x), by the offset of x from the nearest integer."""
     other = sub(const(x, 0.5), abs(offset))
     above = mul(other, _approximate(square(other), _SINE))
     below = mul(offset, _approximate(square(offset), _SINE))
@@ -253,14 +253,14 @@ def _digamma(x: Any) -> Any:
     one, zero = const(x, 1), const(x, 0)
     negative = lt(x, zero)
     y = select(negative, sub(one, x), x)
-    # To [1, 2] by digamma(y + 1) = digamma(y) + 1 / y.
+    # Reduce to [1, 2] by digamma(y + 1) = digamma(y) + 1 / y.
     low, high = lt(y, one), gt(y, const(x, 2))
     z = select(low, add(y, one), select(high, sub(y, one), y))
     step = div(select(low, filled(x, -1), filled(x, 1)), select(low, y, z))
-    root, less = _ROOT[core.aval_of(x).dtype.itemsize]
-    # The compiler would join constants that follow each other.
+    root, root_rest = _ROOT[core.aval_of(x).dtype.itemsize]
+    # Multiplied by the slope: XLA would merge two successive subtractions of constants.
     near = mul(sub(z, const(x, root)), _approximate(sub(z, const(x, 1.5)), _OVER_ROOT))
-    near = sub(near, const(x, less * _SLOPE_AT_ROOT))
+    near = sub(near, const(x, root_rest * _SLOPE_AT_ROOT))
     near = select(bitwise_or(low, high), add(near, step), near)
     inverse = reciprocal(y)
     square_of = square(inverse)
@@ -283,7 +283,7 @@ digamma_p = nary(
 
 
 def digamma(x: Any) -> Any:
-    r"""Digamma function, the derivative of `lgamma`:
+    r"""Compute the digamma function, the derivative of `lgamma`:
     :math:`\psi(x) = \Gamma'(x) / \Gamma(x)`.
 
     Args:
@@ -299,13 +299,13 @@ def digamma(x: Any) -> Any:
     return digamma_p.bind(x)
 
 
-# ---- further derivatives: (-1)^(m+1) m! times the sum of 1 / (x + k)^(m+1), k >= 0
+# ---- higher derivatives: (-1)^(m+1) m! times the sum of 1 / (x + k)^(m+1), k >= 0
 
 
-class _Summing(NamedTuple):
-    """How the sum is computed in a dtype: so many terms one by one, so many of Euler and
-    Maclaurin's corrections for the rest (DLMF 25.11.28), orders of so many bits, and the
-    highest one that is reflected."""
+class _SumMethod(NamedTuple):
+    """The summation method for a dtype: the number of terms added directly, the number of
+    Euler-Maclaurin corrections for the rest (DLMF 25.11.28), the number of bits of orders, and
+    the highest order that is reflected."""
 
     terms: int
     corrections: int
@@ -313,7 +313,7 @@ class _Summing(NamedTuple):
     reflected: int
 
 
-_SUMMING = {4: _Summing(8, 5, 6, 6), 8: _Summing(10, 12, 8, 12)}
+_SUM_METHODS = {4: _SumMethod(8, 5, 6, 6), 8: _SumMethod(10, 12, 8, 12)}
 _BERNOULLI = (
     1 / 6,
     -1 / 30,
@@ -330,13 +330,13 @@ _BERNOULLI = (
 )
 
 
-def _summing(x: Any) -> _Summing:
-    return _SUMMING[core.aval_of(x).dtype.itemsize]
+def _sum_method(x: Any) -> _SumMethod:
+    return _SUM_METHODS[core.aval_of(x).dtype.itemsize]
 
 
 def _sum(m: Any, x: Any) -> Any:
-    """Return the sum of 1 / (x + k)^(m+1) of positive x, or of x not far below."""
-    how = _summing(x)
+    """Return the sum of 1 / (x + k)^(m+1) for x that is positive or slightly negative."""
+    how = _sum_method(x)
     halves = [floor(mul(m, const(m, 0.5**i))) for i in range(how.bits + 1)]
     bits = [ne(h, mul(const(m, 2), g)) for h, g in itertools.pairwise(halves)]
 
@@ -348,7 +348,7 @@ def _sum(m: Any, x: Any) -> Any:
         return out
 
     u = reciprocal(add(x, const(x, how.terms)))
-    # u^m (1/m + u (1/2 + ...)): the first term counts where u^(m+1) underflows.
+    # u^m (1/m + u (1/2 + ...)), so that the first term remains if u^(m+1) underflows.
     rest, factor = const(x, 0.5), mul(add(m, const(m, 1)), u)
     for k, number in enumerate(_BERNOULLI[: how.corrections]):
         term = const(x, number / math.factorial(2 * k + 2))
@@ -363,15 +363,15 @@ def _sum(m: Any, x: Any) -> Any:
 
 
 def _reflect(m: Any, offset: Any, value: Any) -> Any:
-    """Return the derivative at x < 0, whose offset from the nearest integer is given.
+    """Return the derivative at x < 0, by the offset of x from the nearest integer.
 
-    It follows from the derivative at 1 - x and those of y = pi cot(pi x).  As
-    y' = -pi^2 - y^2, each of these is a sum of products of the ones before; in absolute
-    value, all products are positive, so that nothing cancels.
+    It follows from the derivative at 1 - x and the derivatives of y = pi cot(pi x).  As
+    y' = -pi^2 - y^2, each of these is a sum of products of the previous ones.  In absolute
+    value all products are positive, so nothing cancels.
     """
     slopes = [_cotangent(offset, abs(offset))]
     slopes.append(add(square(slopes[0]), const(offset, math.pi**2)))
-    for n in range(1, _summing(offset).reflected):
+    for n in range(1, _sum_method(offset).reflected):
         terms = [
             mul(const(m, (1 + (2 * j < n)) * math.comb(n, j)), mul(y, slopes[n - j]))
             for j, y in enumerate(slopes[: n // 2 + 1])
@@ -392,18 +392,18 @@ def _is_even(m: Any) -> Any:
 def _polygamma(m: Any, x: Any) -> Any:
     zero = const(x, 0)
     negative = lt(x, zero)
-    few = le(m, const(m, _summing(x).reflected))
+    is_reflected = le(m, const(m, _sum_method(x).reflected))
     pole = eq(x, round(x))
     offset = select(pole, filled(x, 0), sub(x, round(x)))
-    # Of a high order the terms of the nearest integers are all that matters.
-    shift = _summing(x).terms - 4
-    point = select(few, sub(const(x, 1), x), sub(offset, const(x, shift)))
+    # For high orders, only the terms of the nearest integers affect the sum.
+    shift = _sum_method(x).terms - 4
+    point = select(is_reflected, sub(const(x, 1), x), sub(offset, const(x, shift)))
     even = _is_even(m)
     factorial = exp(lgamma(add(m, const(m, 1))))
     factorial = select(lt(factorial, const(m, 1e6)), round(factorial), factorial)
     size = mul(factorial, _sum(m, select(negative, point, x)))
     value = select(even, neg(size), size)
-    reflected = bitwise_and(negative, few)
+    reflected = bitwise_and(negative, is_reflected)
     value = select(reflected, _reflect(m, offset, value), value)
     pole = bitwise_and(bitwise_and(even, le(x, zero)), pole)
     no_order = bitwise_or(lt(m, zero), ne(m, floor(m)))
@@ -414,7 +414,7 @@ def _polygamma(m: Any, x: Any) -> Any:
 def _no_order(t: Any, ans: Any, m: Any, x: Any) -> Any:
     raise ValueError(
         "polygamma gradient with respect to m is not supported.\n"
-        "Why: the order counts derivatives.\nTry: lax.stop_gradient(m)."
+        "Why: The order counts derivatives.\nTry: lax.stop_gradient(m)."
     )
 
 
@@ -427,17 +427,17 @@ polygamma_p = nary(
 
 
 def polygamma(m: Any, x: Any) -> Any:
-    r"""Derivatives of the digamma function, :math:`\psi^{(m)}(x)`.
+    r"""Compute a derivative of the digamma function, :math:`\psi^{(m)}(x)`.
 
     Args:
-      m: the order, whole numbers from 0 as floats; it cannot be differentiated.
+      m: the order, nonnegative integers as floats; it cannot be differentiated.
       x: the point, of the same float dtype; scalars and axes of size 1 repeat.
 
     Returns:
-      An array of their joint shape and dtype; nan where `m` is no such number.
+      An array of their joint shape and dtype; nan where `m` is another number.
 
     Raises:
-      TypeError: no float dtype, or two of them.
+      TypeError: a dtype is not a float dtype, or they differ.
 
     Example:
       >>> print(f"{polygamma(1.0, 1.0):.5f}")
@@ -447,17 +447,17 @@ def polygamma(m: Any, x: Any) -> Any:
 
 
 def _zeta_below(s: Any, q: Any, value: Any) -> Any:
-    """Return the sum of 1 / (q + k)^s for whole s and q far below 0, else the value."""
+    """Return the sum of 1 / (q + k)^s if s is an integer and q < -4, else `value`."""
     m, one = sub(s, const(s, 1)), const(s, 1)
     below = bitwise_and(lt(q, const(q, -4)), bitwise_and(gt(s, one), eq(s, floor(s))))
-    few = le(m, const(m, _summing(q).reflected))
-    order = select(bitwise_and(below, few), m, filled(m, 1))
-    share = div(polygamma(order, q), round(exp(lgamma(add(order, one)))))
-    share = select(_is_even(order), neg(share), share)
-    near = sub(sub(q, round(q)), const(q, _summing(q).terms - 4))
+    is_reflected = le(m, const(m, _sum_method(q).reflected))
+    order = select(bitwise_and(below, is_reflected), m, filled(m, 1))
+    sum_below = div(polygamma(order, q), round(exp(lgamma(add(order, one)))))
+    sum_below = select(_is_even(order), neg(sum_below), sum_below)
+    near = sub(sub(q, round(q)), const(q, _sum_method(q).terms - 4))
     point = select(below, near, filled(q, 1))
-    share = select(few, share, _sum(select(below, m, filled(m, 1)), point))
-    return select(below, share, value)
+    sum_below = select(is_reflected, sum_below, _sum(select(below, m, filled(m, 1)), point))
+    return select(below, sum_below, value)
 
 
 def _lower_zeta(ctx: Any, s: Any, q: Any) -> Any:
@@ -472,7 +472,7 @@ zeta_p.jvp = unsupported("zeta has no derivative rule.")
 
 
 def zeta(x: Any, q: Any) -> Any:
-    r"""Hurwitz zeta function, :math:`\zeta(x, q) = \sum_{k \ge 0} (k + q)^{-x}`.
+    r"""Compute Hurwitz' zeta function, :math:`\zeta(x, q) = \sum_{k \ge 0} (k + q)^{-x}`.
 
     It cannot be differentiated.
 

@@ -1,9 +1,9 @@
 """Comparisons, bits, and choice: eq .. ge, and or xor not, shifts, select, clamp.
 
-Comparisons give bools; derivatives stop there.  `select_n` and `clamp` pass tangents on
-from the operand that was chosen.
+Comparisons return bools, which have no derivative.  `select_n` and `clamp` return the tangent
+of the operand that they chose.
 
-Knows no arithmetic.  Next: algebraic.py.
+This file contains no arithmetic.  Next: algebraic.py.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def _bool(*_: Any) -> Any:
 
 
 def lower_compare(direction: str, total: bool = False) -> Rule:
-    """Return the lowering rule of a comparison, on demand in the total order of floats."""
+    """Return the lowering rule of a comparison, optionally in the total order of floats."""
 
     def rule(ctx: Any, x: Any, y: Any) -> Any:
         shape = ctx.avals_out[0].shape
@@ -60,9 +60,9 @@ def comparison(name: str, accepts: frozenset[str]) -> Primitive:
 
 
 def key_comparison(name: str) -> Primitive:
-    """Declare a comparison that takes random keys too: as all of their words."""
+    """Declare a comparison that also takes random keys, and compares all their words."""
     prim = comparison(name, ANY | KEY)
-    plain = prim.lower
+    lower_numbers = prim.lower
 
     def words(x: Any, y: Any) -> Any:
         total: Any = None
@@ -78,7 +78,7 @@ def key_comparison(name: str) -> Primitive:
 
     def rule(ctx: Any, x: Any, y: Any) -> Any:
         if not dtypes.is_extended(ctx.avals_in[0].dtype):
-            return plain(ctx, x, y)
+            return lower_numbers(ctx, x, y)
         avals = [context.physical(a) for a in ctx.avals_in]
         return ctx.fun(words, x, y, avals=avals)[0]
 
@@ -237,7 +237,7 @@ clz_p = nary("clz", [INT], lower="count_leading_zeros")
 
 
 def bitwise_and(x: Any, y: Any) -> Any:
-    r"""Bitwise and, :math:`x \wedge y`.
+    r"""Compute the bitwise and, :math:`x \wedge y`.
 
     Args:
       x, y: integers or bools of one dtype and shape; scalars and axes of size 1 repeat.
@@ -253,7 +253,7 @@ def bitwise_and(x: Any, y: Any) -> Any:
 
 
 def bitwise_or(x: Any, y: Any) -> Any:
-    r"""Bitwise or, :math:`x \vee y`.
+    r"""Compute the bitwise or, :math:`x \vee y`.
 
     Args:
       x, y: integers or bools of one dtype and shape; scalars and axes of size 1 repeat.
@@ -269,7 +269,7 @@ def bitwise_or(x: Any, y: Any) -> Any:
 
 
 def bitwise_xor(x: Any, y: Any) -> Any:
-    r"""Exclusive or, :math:`x \oplus y`.
+    r"""Compute the bitwise exclusive or, :math:`x \oplus y`.
 
     Args:
       x, y: integers or bools of one dtype and shape; scalars and axes of size 1 repeat.
@@ -285,7 +285,7 @@ def bitwise_xor(x: Any, y: Any) -> Any:
 
 
 def bitwise_not(x: Any) -> Any:
-    r"""Bitwise not, :math:`\neg x`.
+    r"""Compute the bitwise not, :math:`\neg x`.
 
     Args:
       x: an array of an integer dtype or bool.
@@ -303,7 +303,7 @@ def bitwise_not(x: Any) -> Any:
 def shift_left(x: Any, y: Any) -> Any:
     r"""Shift bits to the left, :math:`x \ll y`.
 
-    A shift by more bits than there are gives 0.
+    A shift by at least the number of bits returns 0.
 
     Args:
       x, y: arrays of one integer dtype and shape; scalars and axes of size 1 repeat.
@@ -393,14 +393,14 @@ def select_abstract(which: Any, *cases: Any) -> Any:
         raise errors.type_error(
             f"select `which` must be boolean or integer type, got {which.dtype}.",
             which=which.str_short(True),
-            why="it says which case each element comes from.",
+            why="It is the index of the case of each element.",
             tries=["a comparison such as lax.gt(x, 0.)", "which.astype(bool)"],
         )
     if dtypes.is_bool(which.dtype) and len(cases) > 2:
         raise errors.type_error(
             "select with boolean `which` cannot have > 2 cases.",
             which=f"{len(cases)} cases",
-            why="a bool chooses between two.",
+            why="A bool chooses between two cases.",
             tries=["an integer `which`, which counts the cases from 0"],
         )
     first = cases[0]
@@ -408,14 +408,14 @@ def select_abstract(which: Any, *cases: Any) -> Any:
         if case.shape != first.shape:
             raise errors.type_error(
                 f"select cases must have the same shapes, got {[c.shape for c in cases]}.",
-                why="each element of the result comes from one of them.",
+                why="Each element of the result comes from one of the cases.",
                 tries=["jnp.where, which broadcasts", "lax.broadcast_in_dim"],
             )
     if which.shape and which.shape != first.shape:
         raise errors.type_error(
             "select `which` must be scalar or have the same shape as cases, got"
             f" `which` shape {which.shape} but case shape {first.shape}.",
-            why="it chooses for all elements together, or for each one.",
+            why="It chooses for all elements together, or for each element.",
             tries=["jnp.where, which broadcasts", "lax.broadcast_in_dim"],
         )
     dtype = same_dtype("select", cases, "where")
@@ -461,7 +461,7 @@ def select_batch(axis: Any, args: Sequence[Any], dims: Sequence[Any]) -> Any:
         return select_n_p.bind(*lined), lane
     shared = dims[0] is None and not shapes[0]  # one choice for all
     if dims[0] is not None and len(shapes[0]) > 1 and not any(shapes[1:]):
-        which = args[0]  # scalars that all lanes share serve each of its elements
+        which = args[0]  # broadcast scalar cases that all lanes share
         shape = shapes[0]
         cases = [core_ops.broadcast_in_dim(x, shape, ()) for x in args[1:]]
         return select_n_p.bind(which, *cases), dims[0]
@@ -471,7 +471,7 @@ def select_batch(axis: Any, args: Sequence[Any], dims: Sequence[Any]) -> Any:
     ]
     shape = core.aval_of(cases[0]).shape
     if not shared and len(shapes[0]) < len(shape) and dims[0] is not None:
-        which = core_ops.broadcast_in_dim(which, shape, (0,))  # one choice a lane
+        which = core_ops.broadcast_in_dim(which, shape, (0,))  # one choice per lane
     return select_n_p.bind(which, *cases), 0
 
 
@@ -485,7 +485,7 @@ def lower_select(ctx: Any, which: Any, *cases: Any) -> Any:
 
 
 def _select_between(ctx, which, aval, out, cases: Sequence[Any], first: int):
-    """Halve the cases until one is left: a choice below the middle, one above."""
+    """Emit a binary search: select between the lower and the upper half of the cases."""
     if len(cases) == 1:
         return cases[0]
     middle = len(cases) // 2
@@ -512,12 +512,12 @@ def select_n(which: Any, *cases: Any) -> Any:
       cases: arrays of equal shapes and dtypes; two at most for a bool `which`.
 
     Returns:
-      An array of the cases' shape and dtype.  Numbers out of range take the nearest
+      An array of the cases' shape and dtype.  Numbers out of range select the nearest
       case.
 
     Raises:
-      TypeError: shapes or dtypes do not fit.
-      ValueError: no cases.
+      TypeError: shapes or dtypes are incompatible.
+      ValueError: there are no cases.
 
     Example:
       >>> select_n(True, 1, 2)
@@ -529,7 +529,7 @@ def select_n(which: Any, *cases: Any) -> Any:
 
 
 def select(pred: Any, on_true: Any, on_false: Any) -> Any:
-    """Take each element from `on_true` where `pred` holds, from `on_false` elsewhere.
+    """Take each element from `on_true` where `pred` is true, otherwise from `on_false`.
 
     Args:
       pred: bools of the shape of the cases, or a scalar.
@@ -539,7 +539,7 @@ def select(pred: Any, on_true: Any, on_false: Any) -> Any:
       An array of the cases' shape and dtype.
 
     Raises:
-      TypeError: shapes or dtypes do not fit.
+      TypeError: shapes or dtypes are incompatible.
 
     Example:
       >>> select(True, 1, 2)
@@ -561,7 +561,7 @@ def clamp_abstract(low: Any, x: Any, high: Any) -> Any:
             raise errors.type_error(
                 f"clamp requires {name}.shape == operand.shape or {name}.shape =="
                 f" (), got {name}.shape={bound.shape}, operand.shape={x.shape}.",
-                why="a bound holds for all elements together, or for each one.",
+                why="A bound applies to all elements together, or to each element.",
                 tries=["jnp.clip, which broadcasts", "lax.broadcast_in_dim"],
             )
     dtype = same_dtype("clamp", (low, x, high), "clip")
@@ -569,27 +569,27 @@ def clamp_abstract(low: Any, x: Any, high: Any) -> Any:
     return shaped(x.shape, dtype, weak)
 
 
-def _where(pred: Any, t: Any, ans: Any) -> Any:
-    """Return the tangent where `pred` holds, zero elsewhere."""
+def _mask_tangent(pred: Any, t: Any, ans: Any) -> Any:
+    """Return the tangent where `pred` is true, and zero otherwise."""
     return select(pred, t, filled(ans, 0))
 
 
 def _clamp_tangent(t: Any, ans: Any, low: Any, x: Any, high: Any) -> Any:
     inside = and_p.bind(gt_p.bind(x, low), lt_p.bind(x, high))
-    return _where(inside, t, ans)
+    return _mask_tangent(inside, t, ans)
 
 
 def _low_tangent(t: Any, ans: Any, low: Any, x: Any, high: Any) -> Any:
     used = and_p.bind(gt_p.bind(low, x), lt_p.bind(low, high))
-    return _where(used, _spread(t, ans), ans)
+    return _mask_tangent(used, _broadcast_bound(t, ans), ans)
 
 
 def _high_tangent(t: Any, ans: Any, low: Any, x: Any, high: Any) -> Any:
-    return _where(lt_p.bind(high, x), _spread(t, ans), ans)
+    return _mask_tangent(lt_p.bind(high, x), _broadcast_bound(t, ans), ans)
 
 
-def _spread(t: Any, ans: Any) -> Any:
-    """Return a scalar bound's tangent in the shape of the answer."""
+def _broadcast_bound(t: Any, ans: Any) -> Any:
+    """Broadcast a scalar bound's tangent to the shape of the result."""
     shape = core.aval_of(ans).shape
     return t if core.aval_of(t).shape == shape else core_ops.broadcast_in_dim(t, shape, ())
 
@@ -610,7 +610,7 @@ def clamp_batch(axis: Any, args: Sequence[Any], dims: Sequence[Any]) -> Any:
             else lane_to_front(args[i], axis, dims[i])
         )
     for k, bound in enumerate(bounds):
-        if len(core.aval_of(bound).shape) < len(shape):  # one bound a lane
+        if len(core.aval_of(bound).shape) < len(shape):  # one bound per lane
             bounds[k] = core_ops.broadcast_in_dim(bound, shape, (0,))
     return clamp_p.bind(bounds[0], x, bounds[1]), 0
 
@@ -630,10 +630,10 @@ def clamp(min: Any, x: Any, max: Any) -> Any:
         no derivative.
 
     Returns:
-      An array of `x`'s shape and dtype.  Where min exceeds max, max.
+      An array of `x`'s shape and dtype.  Where min exceeds max, it is max.
 
     Raises:
-      TypeError: shapes or dtypes do not fit.
+      TypeError: shapes or dtypes are incompatible.
 
     Example:
       >>> clamp(0, 7, 5)

@@ -1,4 +1,4 @@
-"""Order, sign and size, rounding and remainders; the parts of complex numbers.
+"""Extrema, sign and absolute value, rounding and remainders; parts of complex numbers.
 
 As in algebraic.py, each primitive is one block.  Next: elementary.py.
 """
@@ -68,15 +68,15 @@ def _lower_extremum(op: str, direction: str) -> Rule:
     return lower
 
 
-def _share(ans: Any, mine: Any, other: Any) -> Any:
-    """1 where this operand is the answer, 1/2 where the other one equals it, 0 else."""
-    chosen = select(eq_p.bind(mine, ans), filled(ans, 1), filled(ans, 0))
+def _extremum_weight(ans: Any, operand: Any, other: Any) -> Any:
+    """Return 1 where the operand is the result, 1/2 where both are, and 0 otherwise."""
+    chosen = select(eq_p.bind(operand, ans), filled(ans, 1), filled(ans, 0))
     return div(chosen, select(eq_p.bind(other, ans), filled(ans, 2), filled(ans, 1)))
 
 
 _extremum_tangents = [
-    lambda t, ans, x, y: mul(t, _share(ans, x, y)),
-    lambda t, ans, x, y: mul(t, _share(ans, y, x)),
+    lambda t, ans, x, y: mul(t, _extremum_weight(ans, x, y)),
+    lambda t, ans, x, y: mul(t, _extremum_weight(ans, y, x)),
 ]
 max_p = nary("max", [ANY, ANY], lower=_lower_extremum("maximum", "GT"), jvp=_extremum_tangents)
 min_p = nary("min", [ANY, ANY], lower=_lower_extremum("minimum", "LT"), jvp=_extremum_tangents)
@@ -85,10 +85,11 @@ min_p = nary("min", [ANY, ANY], lower=_lower_extremum("minimum", "LT"), jvp=_ext
 def max(x: Any, y: Any) -> Any:
     r"""Return the larger of two elements, :math:`\max(x, y)`.
 
-    nan wins.  Complex numbers are compared by real part, then by imaginary part.
+    If one is nan, the result is nan.  Complex numbers are compared by real part, then by
+    imaginary part.
 
     Args:
-      x, y: arrays of one shape and dtype, bool too; scalars and axes of size 1 repeat.
+      x, y: arrays of one shape and dtype (also bool); scalars and axes of size 1 repeat.
 
     Returns:
       An array of their joint shape and dtype, weakly typed if both are.
@@ -103,10 +104,11 @@ def max(x: Any, y: Any) -> Any:
 def min(x: Any, y: Any) -> Any:
     r"""Return the smaller of two elements, :math:`\min(x, y)`.
 
-    nan wins.  Complex numbers are compared by real part, then by imaginary part.
+    If one is nan, the result is nan.  Complex numbers are compared by real part, then by
+    imaginary part.
 
     Args:
-      x, y: arrays of one shape and dtype, bool too; scalars and axes of size 1 repeat.
+      x, y: arrays of one shape and dtype (also bool); scalars and axes of size 1 repeat.
 
     Returns:
       An array of their joint shape and dtype, weakly typed if both are.
@@ -172,31 +174,31 @@ def sign(x: Any) -> Any:
 def _abs_tangent(t: Any, ans: Any, x: Any) -> Any:
     aval = core.aval_of(x)
     if dtypes.is_complex(aval.dtype):
-        # Infinite parts point along an axis or a diagonal.
+        # The direction of an infinite number is an axis or a diagonal.
         infinite = eq_p.bind(ans, const(ans, np.inf))
         a, b = (select(infinite, _infinite_part(y), y) for y in (real(x), imag(x)))
         size = select(infinite, sqrt(add(square(a), square(b))), ans)
-        turned = complex(a, neg(b))
-        return real(mul(t, div(turned, replace_zero(cast(size, aval.dtype)))))
+        conjugate = complex(a, neg(b))
+        return real(mul(t, div(conjugate, replace_zero(cast(size, aval.dtype)))))
     return select(ge_p.bind(x, const(x, 0)), t, neg(t))
 
 
 def _infinite_part(x: Any) -> Any:
-    """Return the sign of an infinity; 0 of a finite number."""
+    """Return the sign of an infinity, and 0 for a finite number."""
     finite = ne_p.bind(abs(x), const(x, np.inf))
     return select(finite, mul(x, const(x, 0)), sign(x))
 
 
 def _lower_abs(ctx: Any, x: Any) -> Any:
-    """Emit the size; of complex numbers infinite where a part is, whatever the other."""
+    """Emit the absolute value; a complex number is infinite if one part is infinite."""
     (aval,), (out,) = ctx.avals_in, ctx.avals_out
     size = ctx.op("abs", out, x)
     if not dtypes.is_complex(aval.dtype):
         return size
     infinity = ctx.constant(np.inf, out)
-    for part in ("real", "imag"):
-        one = ctx.op("abs", out, ctx.op(part, out, x))
-        infinite = emit_compare(ctx, "EQ", one, infinity, out)
+    for op in ("real", "imag"):
+        component = ctx.op("abs", out, ctx.op(op, out, x))
+        infinite = emit_compare(ctx, "EQ", component, infinity, out)
         size = ctx.op("select", out, infinite, infinity, size)
     return size
 
@@ -211,14 +213,14 @@ abs_p = nary(
 
 
 def abs(x: Any) -> Any:
-    r"""Absolute value elementwise, :math:`|x|`.
+    r"""Compute the absolute value elementwise, :math:`|x|`.
 
     Args:
       x: an array of signed integers, floats or complex numbers.
 
     Returns:
-      An array of `x`'s shape and dtype; of the real dtype for complex numbers.  The
-      lowest integer stays as it is.
+      An array of `x`'s shape and dtype; of the real dtype for complex numbers.  The lowest
+      integer is unchanged.
 
     Example:
       >>> abs(-3.0)
@@ -228,7 +230,7 @@ def abs(x: Any) -> Any:
 
 
 def replace_zero(x: Any) -> Any:
-    """`x` with 1 where it is 0."""
+    """Return `x` with 1 in place of 0."""
     return select(eq_p.bind(x, const(x, 0)), filled(x, 1), x)
 
 
@@ -271,7 +273,7 @@ def ceil(x: Any) -> Any:
 
 
 class RoundingMethod(enum.IntEnum):
-    """Where halves are rounded to.
+    """The direction in which halves are rounded.
 
     >>> from minijax import lax
     >>> [lax.round(2.5, way).item() for way in lax.RoundingMethod]
@@ -329,7 +331,7 @@ rem_p = nary(
 def rem(x: Any, y: Any) -> Any:
     r"""Return the remainder of truncated division, with the sign of `x`.
 
-    By zero, integers give `x` and floats nan.
+    The remainder by zero is `x` for integers and nan for floats.
 
     Args:
       x, y: arrays of one real dtype and shape; scalars and axes of size 1 repeat.
@@ -345,7 +347,7 @@ def rem(x: Any, y: Any) -> Any:
 
 
 # ---- the parts of complex numbers
-# Derivatives are holomorphic: a cotangent meets a tangent without conjugation.
+# Derivatives are holomorphic: cotangents are paired with tangents without conjugation.
 
 
 def _real_of(x: Any, *_: Any) -> Any:
@@ -371,13 +373,13 @@ linear_in_first(imag_p, _imag_transpose)
 
 
 def real(x: Any) -> Any:
-    r"""Real part elementwise, :math:`\mathrm{Re}(x)`.
+    r"""Return the real part elementwise, :math:`\mathrm{Re}(x)`.
 
     Args:
       x: an array of a complex dtype.
 
     Returns:
-      An array of `x`'s shape; float32 of complex64, float64 of complex128.
+      An array of `x`'s shape; float32 for complex64, float64 for complex128.
 
     Example:
       >>> real(1 + 2j)
@@ -387,13 +389,13 @@ def real(x: Any) -> Any:
 
 
 def imag(x: Any) -> Any:
-    r"""Imaginary part elementwise, :math:`\mathrm{Im}(x)`.
+    r"""Return the imaginary part elementwise, :math:`\mathrm{Im}(x)`.
 
     Args:
       x: an array of a complex dtype.
 
     Returns:
-      An array of `x`'s shape; float32 of complex64, float64 of complex128.
+      An array of `x`'s shape; float32 for complex64, float64 for complex128.
 
     Example:
       >>> imag(1 + 2j)
@@ -430,14 +432,14 @@ complex_p.transpose = _complex_transpose
 
 
 def complex(x: Any, y: Any) -> Any:
-    r"""Put real and imaginary parts together elementwise, :math:`x + i y`.
+    r"""Combine real and imaginary parts elementwise, :math:`x + i y`.
 
     Args:
-      x, y: arrays of float32, or both of float64; of one shape, but scalars and axes of
+      x, y: arrays of float32, or both of float64, and of one shape; scalars and axes of
         size 1 repeat.
 
     Returns:
-      An array of their joint shape; complex64 of float32, complex128 of float64.
+      An array of their joint shape; complex64 for float32, complex128 for float64.
 
     Example:
       >>> complex(1.0, 2.0)
@@ -471,13 +473,13 @@ linear_in_first(conj_p, _conj_transpose)
 
 
 def conj(x: Any) -> Any:
-    r"""Complex conjugate elementwise, :math:`\overline{x}`.
+    r"""Compute the complex conjugate elementwise, :math:`\overline{x}`.
 
     Args:
-      x: an array of a complex dtype, of float32 or float64.
+      x: an array of a complex dtype, float32 or float64.
 
     Returns:
-      An array of `x`'s shape, complex for floats too.
+      An array of `x`'s shape, of a complex dtype even for floats.
 
     Example:
       >>> conj(1 + 2j)

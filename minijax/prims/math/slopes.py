@@ -1,8 +1,8 @@
-"""Slopes of inverse circular and hyperbolic functions, of real numbers.
+"""Slopes of inverse circular and hyperbolic functions of real numbers.
 
-Each is a primitive, where the usual expression leaves the range (x^2 of asinh at 1e20) or
-cancels (1 - x^2 of asin next to 1), and has a derivative that is made of its own result.
-Slopes that need the functions themselves (tanh, logistic, pow) are beside those.
+A slope is a primitive if the usual expression overflows (x^2 for asinh at 1e20) or cancels
+(1 - x^2 for asin near 1).  Its derivative is an expression of its own result.  Slopes that
+need the functions (tanh, logistic, pow) are in the files of these functions.
 
 Next: elementary.py.
 """
@@ -23,12 +23,12 @@ __all__ = ()
 
 
 def _strong_if_array(aval: Any) -> Any:
-    """Weakly typed only without axes, as are numbers that `factor` makes."""
+    """Return `x`'s type, weakly typed only if it is scalar, like `derivative_constant`."""
     return aval.update(weak_type=aval.weak_type and not aval.shape)
 
 
 def _asin_slope(x: Any) -> Any:
-    """1 / sqrt(1 - x^2), also next to 1."""
+    """Return 1 / sqrt(1 - x^2), also precise near 1."""
     return rsqrt(mul(sub(const(x, 1), x), add(const(x, 1), x)))
 
 
@@ -41,7 +41,7 @@ asin_slope_p = nary(
 asin_slope_p.abstract = _strong_if_array
 
 
-# -2x / (1 + x^2)^2 in an order in which no factor leaves the range first.
+# The tangent is -2x / (1 + x^2)^2, multiplied in an order that does not overflow.
 atan_slope_p = nary(
     "atan_slope",
     [FLOAT],
@@ -52,7 +52,7 @@ atan_slope_p.abstract = _strong_if_array
 
 
 def _over_squares(x: Any, y: Any, first: bool) -> Any:
-    """x or y over x^2 + y^2, by the ratio of the smaller to the larger."""
+    """Return x or y over x^2 + y^2, by the ratio of the smaller to the larger."""
     larger = ge(abs(x), abs(y))
     high, low = select(larger, x, y), select(larger, y, x)
     ratio = div(low, high)
@@ -65,25 +65,25 @@ def _lower_over_squares(ctx: Any, x: Any, y: Any, *, first: bool) -> Any:
     return lower_wide(partial(_over_squares, first=first))(ctx, x, y)
 
 
-def _turning(t: Any, ans: Any, x: Any, y: Any, *, first: bool) -> Any:
-    """-2xy / (x^2 + y^2)^2, with p = x / (x^2 + y^2) and q = y / (x^2 + y^2)."""
+def _xy_term(t: Any, ans: Any, x: Any, y: Any, *, first: bool) -> Any:
+    """Return t times -2xy / (x^2 + y^2)^2; p = x / (x^2 + y^2) and q = y / (x^2 + y^2)."""
     p, q = (over_squares_p.bind(x, y, first=f) for f in (True, False))
     return mul(t, mul(mul(derivative_constant(ans, -2), p), q))
 
 
-def _stretching(t: Any, ans: Any, x: Any, y: Any, *, first: bool) -> Any:
-    """(q - p) (q + p), which is (y^2 - x^2) / (x^2 + y^2)^2, or minus that."""
+def _difference_term(t: Any, ans: Any, x: Any, y: Any, *, first: bool) -> Any:
+    """Return t times (q - p) (q + p), which is (y^2 - x^2) / (x^2 + y^2)^2, or minus it."""
     p, q = (over_squares_p.bind(x, y, first=f) for f in (True, False))
     gap = sub(q, p) if first else sub(p, q)
     return mul(t, mul(gap, add(p, q)))
 
 
 def _by_x(t: Any, ans: Any, x: Any, y: Any, *, first: bool) -> Any:
-    return (_stretching if first else _turning)(t, ans, x, y, first=first)
+    return (_difference_term if first else _xy_term)(t, ans, x, y, first=first)
 
 
 def _by_y(t: Any, ans: Any, x: Any, y: Any, *, first: bool) -> Any:
-    return (_turning if first else _stretching)(t, ans, x, y, first=first)
+    return (_xy_term if first else _difference_term)(t, ans, x, y, first=first)
 
 
 over_squares_p = nary(
@@ -92,14 +92,14 @@ over_squares_p = nary(
 
 
 def _asinh_slope(x: Any) -> Any:
-    """1 / sqrt(x^2 + 1), and 1 / |x| where no digit of the 1 is left."""
+    """Return 1 / sqrt(x^2 + 1), and 1 / |x| where adding 1 to x^2 has no effect."""
     size = abs(x)
     far = gt(size, const(x, 2.0 ** (28 if core.aval_of(x).dtype.itemsize == 8 else 13)))
     near = rsqrt(add(square(x), const(x, 1)))
     return select(far, reciprocal(size), near)
 
 
-# -x / (x^2 + 1)^(3/2) in an order in which no factor leaves the range first.
+# The tangent is -x / (x^2 + 1)^(3/2), multiplied in an order that does not overflow.
 asinh_slope_p = nary(
     "asinh_slope",
     [FLOAT],

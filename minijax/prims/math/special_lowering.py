@@ -1,8 +1,8 @@
-"""Lowering of special functions: in a wider dtype where need be, and by iteration.
+"""Lowering of special functions: in a wider dtype if necessary, and by iteration.
 
-`lower_wide` lowers a function written in the primitives of this floor; dtypes narrower
-than float32 are computed in float32.  `emit_loop` repeats a step until no element is
-active: the primitive of loops stands on a higher floor.
+`lower_wide` lowers a function written in the primitives of this layer; dtypes narrower than
+float32 are computed in float32.  `emit_loop` repeats a step until no element is active; the
+loop primitives are in a higher layer (control/).
 
 Next: bessel.py, gamma.py, beta.py.
 """
@@ -21,9 +21,9 @@ WIDE = frozenset((dtypes.float32, dtypes.float64))
 
 
 def widen(ctx, operands: Sequence[Any], narrow: frozenset[Any] | None = None):
-    """Operands in one shape and a dtype that is wide enough, and the aval they have.
+    """Emit operands in one shape and a wide dtype; return them and their aval.
 
-    narrow: the dtypes to be widened, by default all but float32 and float64.
+    narrow: the dtypes to be widened, by default all except float32 and float64.
     """
     out = ctx.avals_out[0]
     operands = broadcast_operands(ctx, operands, out.shape)
@@ -35,7 +35,7 @@ def widen(ctx, operands: Sequence[Any], narrow: frozenset[Any] | None = None):
 
 
 def narrow(ctx: Any, value: Any, aval: Any) -> Any:
-    """Return a result of type `aval` in the dtype that is wanted."""
+    """Emit the conversion of a value of type `aval` to the result's dtype."""
     out = ctx.avals_out[0]
     return value if aval.dtype == out.dtype else ctx.op("convert", out, value)
 
@@ -55,7 +55,7 @@ _TINY = frozenset(dtypes.SMALL_FLOATS)
 
 
 def lower_chlo(op: str) -> Rule:
-    """Return the lowering rule that emits `chlo.<op>`, which knows no 8-bit floats."""
+    """Return the lowering rule that emits `chlo.<op>`; 8-bit floats are widened."""
 
     def lower(ctx: Any, *operands: Any) -> Any:
         values, aval = widen(ctx, operands, _TINY)

@@ -1,9 +1,9 @@
 """XLA's own random number generators.
 
-`rng_bit_generator` turns a state into a new state and random bits, by an algorithm that
-each platform chooses: fast, but not the same numbers everywhere.  `rng_uniform` draws
-from a hidden state of the program.  minijax.random is built on hashes.py instead, except
-for the key implementations `rbg` and `unsafe_rbg` (implementations.py).
+`rng_bit_generator` maps a state to a new state and random bits, by an algorithm that each
+platform chooses: it is fast, but its numbers differ between platforms.  `rng_uniform` draws
+from a hidden state of the program.  minijax.random uses hashes.py instead, except for the
+key implementations `rbg` and `unsafe_rbg` (implementations.py).
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ __all__ = (
 
 
 class RandomAlgorithm(enum.IntEnum):
-    """The algorithm of `rng_bit_generator`; RNG_DEFAULT leaves it to the platform.
+    """The algorithm of `rng_bit_generator`; RNG_DEFAULT is the platform's choice.
 
     >>> from minijax import lax
     >>> import minijax.numpy as jnp
@@ -65,13 +65,13 @@ def _generator_type(state, *, shape, dtype, algorithm, out_sharding) -> list[Any
         raise type_problem(
             f"rng_bit_generator: unsupported state {state.str_short(True)}.",
             state,
-            why="the generators have 128 bits of state: u32[4] or u64[2].",
+            why="The generators have 128 bits of state: u32[4] or u64[2].",
         )
     if not dtypes.is_unsigned(dtype) or dtype.itemsize * 8 not in (8, 16, 32, 64):
         raise type_problem(
             f"rng_bit_generator: unsupported dtype {dtype}",
             state,
-            why="bits come as uint8, uint16, uint32 or uint64.",
+            why="The generators return uint8, uint16, uint32 or uint64.",
             tries=["lax.bitcast_convert_type for other dtypes"],
         )
     bits = shaped(shape, dtype)
@@ -83,12 +83,12 @@ def _generator_type(state, *, shape, dtype, algorithm, out_sharding) -> list[Any
 _STATES = (((4,), dtypes.uint32), ((2,), dtypes.uint64))
 rng_bit_generator_p.abstract = _generator_type
 zero_jvp(rng_bit_generator_p)
-rng_bit_generator_p.transpose = unsupported("random bits are linear in nothing")
+rng_bit_generator_p.transpose = unsupported("random bits are not linear in any operand")
 
 
 def _generator_batch(axis, args, dims, *, shape, out_sharding, **params):
-    # The first lane's state makes the bits of all lanes, as in JAX: lanes differ, but
-    # are not what the other lanes' states would give.
+    # As in JAX, the bits of all lanes come from the first lane's state.  The lanes' bits
+    # differ, but they are not the bits of the other lanes' states.
     states = lane_to_front(args[0], axis, dims[0])
     first = index_in_dim(states, 0, keepdims=False)
     params["out_sharding"] = add_lane_to_sharding(axis, out_sharding, 0)
@@ -102,9 +102,9 @@ rng_bit_generator_p.batch = _generator_batch
 
 def _generator_lower(ctx, state, *, shape, dtype, algorithm, out_sharding) -> list[Any]:
     new, bits = ctx.avals_out
-    narrow = new.dtype == dtypes.uint32
+    is_u32 = new.dtype == dtypes.uint32
     words = shaped((2,), dtypes.uint64)
-    if narrow:
+    if is_u32:
         pairs = shaped((2, 2), dtypes.uint32)
         state = ctx.op("bitcast_convert", words, ctx.op("reshape", pairs, state))
     name = _ATTRIBUTES[int(algorithm)]
@@ -115,7 +115,7 @@ def _generator_lower(ctx, state, *, shape, dtype, algorithm, out_sharding) -> li
         rng_algorithm=ctx.parse(f"#stablehlo<rng_algorithm {name}>"),
     )
     state, value = out.results
-    if narrow:
+    if is_u32:
         state = ctx.op("reshape", new, ctx.op("bitcast_convert", pairs, state))
     return [state, value]
 
@@ -131,20 +131,20 @@ def rng_bit_generator(
     *,
     out_sharding: Any = None,
 ) -> tuple[Any, Any]:
-    """Random bits by the platform's generator.
+    """Generate random bits by the platform's generator.
 
     Args:
       key: the state, uint32[4] or uint64[2].
       shape: the shape of the bits.
       dtype: uint8, uint16, uint32 or uint64.
       algorithm: a `RandomAlgorithm`.
-      out_sharding: how to lay the bits out on devices (None: the compiler's choice).
+      out_sharding: the sharding of the bits (None: the compiler's choice).
 
     Returns:
       (the new state, of `key`'s shape and dtype; the bits, of this shape and dtype).
 
     Raises:
-      TypeError: the state or the dtype is another one.
+      TypeError: the state or the dtype is not one of these.
 
     Example:
       >>> import numpy as np
@@ -182,9 +182,9 @@ def _uniform_type(low: Any, high: Any, *, shape: Any) -> Any:
             f" {low.shape} and {high.shape}.",
             low,
             high,
-            why="all numbers are drawn from one range.",
+            why="All numbers are drawn from one range.",
         )
-    if low.dtype not in _DRAWN:
+    if low.dtype not in _UNIFORM_DTYPES:
         raise type_problem(
             f"rng_uniform does not accept dtype {low.dtype}.",
             low,
@@ -195,10 +195,10 @@ def _uniform_type(low: Any, high: Any, *, shape: Any) -> Any:
     return shaped(shape, low.dtype)
 
 
-_DRAWN = (
+_UNIFORM_DTYPES = (
     dtypes.float16, dtypes.bfloat16, dtypes.float32, dtypes.float64, dtypes.int32,
     dtypes.int64, dtypes.uint32, dtypes.uint64,
-)  # fmt: skip  # of others the compiler ends the process
+)  # fmt: skip  # for others XLA aborts the process
 
 
 def _uniform_lower(ctx: Any, low: Any, high: Any, *, shape: Any) -> Any:
@@ -209,15 +209,15 @@ def _uniform_lower(ctx: Any, low: Any, high: Any, *, shape: Any) -> Any:
 
 rng_uniform_p.abstract = _uniform_type
 zero_jvp(rng_uniform_p)
-rng_uniform_p.transpose = unsupported("random numbers are linear in nothing")
+rng_uniform_p.transpose = unsupported("random numbers are not linear in any operand")
 rng_uniform_p.batch = unsupported("rng_uniform draws from a hidden state: no lanes")
 rng_uniform_p.lower = _uniform_lower
 
 
 def rng_uniform(a: Any, b: Any, shape: Any) -> Any:
-    """Numbers from [a, b), drawn by the platform from a state that nobody sees.
+    """Draw numbers from [a, b) by the platform's generator, which has a hidden state.
 
-    The numbers cannot be reproduced; `minijax.random` gives ones that can.
+    The numbers are not reproducible; those of `minijax.random` are.
 
     Args:
       a, b: the bounds, scalars of one dtype: floats of 16 bits or more, or integers of
@@ -228,8 +228,8 @@ def rng_uniform(a: Any, b: Any, shape: Any) -> Any:
       An array of this shape and of the bounds' dtype.
 
     Raises:
-      ValueError: the bounds are no scalars of one dtype.
-      TypeError: another dtype.
+      ValueError: the bounds are not scalars of one dtype.
+      TypeError: the dtype is not one of these.
 
     Example:
       >>> rng_uniform(0., 1., (2,)).shape

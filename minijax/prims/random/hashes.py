@@ -1,15 +1,15 @@
-"""Counter-based hashes, out of which random bits are made.
+"""Counter-based hashes, which generate random bits.
 
-A hash takes the words of a key and the words of a counter, all 32 bits, to words that
-look random: Threefry (add, rotate, xor) and Philox (multiply, xor) of Salmon, Moraes,
-Dror and Shaw, "Parallel random numbers: as easy as 1, 2, 3" (SC 2011).  Each is one
-primitive; operands repeat as in elementwise primitives.
+A hash maps the words of a key and the words of a counter, all of 32 bits, to pseudorandom
+words: Threefry (add, rotate, xor) and Philox (multiply, xor) of Salmon, Moraes, Dror and
+Shaw, "Parallel random numbers: as easy as 1, 2, 3" (SC 2011).  Each is one primitive;
+operands broadcast as in elementwise primitives.
 
 The rounds are written with `Word`, which emits StableHLO for `+ ^ * << >>`.  They are
-unrolled into one function a shape, called wherever a program hashes: XLA fuses them
-with what the bits are used for.  A loop over rounds would compile and run slower.
+unrolled into one function per shape, which a program calls for each hash.  XLA fuses it with
+the operations that use the bits.  A loop over rounds would compile and run slower.
 
-What keys are is not known here: that is key_arrays.py.
+Key arrays are defined in key_arrays.py.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ Rounds = Callable[[list["Word"], list["Word"]], list["Word"]]
 
 
 class Word:
-    """A 32-bit value being emitted; an int stands for a constant, scalars repeat."""
+    """An emitted 32-bit value; operators accept ints, and broadcast scalars."""
 
     __slots__ = ("aval", "ctx", "value")
 
@@ -40,7 +40,7 @@ class Word:
         self.aval = aval
 
     def wide(self, aval: Any) -> Any:
-        """Return the value repeated to a larger type."""
+        """Return the value broadcast to a larger type."""
         if self.aval is aval:
             return self.value
         dims = range(len(aval.shape)) if self.aval.shape else ()
@@ -88,56 +88,56 @@ PHILOX_2 = 0xD256D193
 PHILOX_4 = (0xD2511F53, 0xCD9E8D57)
 
 
-def _inject(words: list[Word], schedule: list[Word], turn: int) -> list[Word]:
-    """Add the key, rotated by `turn` words; the last word also counts the turns."""
+def _inject(words: list[Word], schedule: list[Word], round_group: int) -> list[Word]:
+    """Add the key, rotated by `round_group` words; add the count to the last word."""
     n = len(schedule)
-    keys = [schedule[(turn + i) % n] for i in range(len(words))]
-    if turn:
-        keys[-1] = keys[-1] + turn
+    keys = [schedule[(round_group + i) % n] for i in range(len(words))]
+    if round_group:
+        keys[-1] = keys[-1] + round_group
     return [w + k for w, k in zip(words, keys, strict=True)]
 
 
 def threefry2x32_rounds(key: list[Word], words: list[Word]) -> list[Word]:
-    """Threefry-2x32 with 20 rounds."""
+    """Emit Threefry-2x32 with 20 rounds."""
     schedule = [*key, key[0] ^ key[1] ^ PARITY]
     words = _inject(words, schedule, 0)
-    for turn in range(1, 6):
-        for bits in ROTATIONS_2[(turn - 1) % 2]:
+    for round_group in range(1, 6):
+        for bits in ROTATIONS_2[(round_group - 1) % 2]:
             total = words[0] + words[1]
             words = [total, words[1].rotate(bits) ^ total]
-        words = _inject(words, schedule, turn)
+        words = _inject(words, schedule, round_group)
     return words
 
 
 def threefry4x32_rounds(key: list[Word], words: list[Word]) -> list[Word]:
-    """Threefry-4x32 with 20 rounds; words 1 and 3 change places after each."""
+    """Emit Threefry-4x32 with 20 rounds; words 1 and 3 are swapped after each."""
     schedule = [*key, key[0] ^ key[1] ^ key[2] ^ key[3] ^ PARITY]
     words = _inject(words, schedule, 0)
-    for turn in range(1, 6):
-        for first, second in ROTATIONS_4[(turn - 1) % 2]:
+    for round_group in range(1, 6):
+        for first, second in ROTATIONS_4[(round_group - 1) % 2]:
             a, b, c, d = words
             a, c = a + b, c + d
             words = [a, d.rotate(second) ^ c, c, b.rotate(first) ^ a]
-        words = _inject(words, schedule, turn)
+        words = _inject(words, schedule, round_group)
     return words
 
 
 def philox2x32_rounds(key: list[Word], words: list[Word]) -> list[Word]:
-    """Philox-2x32 with 10 rounds."""
+    """Emit Philox-2x32 with 10 rounds."""
     (k,), (a, b) = key, words
-    for turn in range(10):
-        bump = k + turn * GOLDEN % 2**32 if turn else k
+    for round_ in range(10):
+        bump = k + round_ * GOLDEN % 2**32 if round_ else k
         a, b = a.high(PHILOX_2) ^ b ^ bump, a * PHILOX_2
     return [a, b]
 
 
 def philox4x32_rounds(key: list[Word], words: list[Word]) -> list[Word]:
-    """Philox-4x32 with 10 rounds."""
+    """Emit Philox-4x32 with 10 rounds."""
     (k, k2), (a, b, c, d) = key, words
     m, n = PHILOX_4
-    for turn in range(10):
-        bump = k + turn * GOLDEN % 2**32 if turn else k
-        bump2 = k2 + turn * SQRT3 % 2**32 if turn else k2
+    for round_ in range(10):
+        bump = k + round_ * GOLDEN % 2**32 if round_ else k
+        bump2 = k2 + round_ * SQRT3 % 2**32 if round_ else k2
         a, b, c, d = c.high(n) ^ b ^ bump, c * n, a.high(m) ^ d ^ bump2, a * m
     return [a, b, c, d]
 
@@ -153,7 +153,7 @@ def _type(name: str, count: int) -> Callable[..., list[Any]]:
                     f"Arguments to {name} must have uint32 type, got"
                     f" {[x.dtype.name for x in avals]}.",
                     *avals,
-                    why="it mixes words of 32 bits.",
+                    why="It hashes words of 32 bits.",
                 )
         out = shaped(broadcast_shape(name, avals), dtypes.uint32)
         return [out] * count
@@ -162,21 +162,21 @@ def _type(name: str, count: int) -> Callable[..., list[Any]]:
 
 
 @lru_cache(maxsize=4096)
-def _called(rounds: Primitive, avals: tuple[Any, ...], outs: tuple[Any, ...]) -> Any:
-    """Return the jaxpr of one hash, so that the lowering driver makes it a function."""
+def _hash_jaxpr(rounds: Primitive, avals: tuple[Any, ...], outs: tuple[Any, ...]) -> Any:
+    """Return the jaxpr of one hash, which lowering turns into a function."""
     ins, results = [Var(a) for a in avals], [Var(a) for a in outs]
     return ClosedJaxpr(Jaxpr([], ins, results, [Equation(rounds, ins, results, {})]))
 
 
 def counter_hash(name: str, key_words: int, words: int, rounds: Rounds) -> Primitive:
-    """Return the primitive of a hash: the key's words, then the counter's, to as many words."""
+    """Declare a hash: the operands are the key's words, then `words` of the counter."""
     prim = Primitive(name, multiple_results=True)
     prim.sharding_rule = elementwise_sharding_rule(name)
     prim.abstract = _type(name, words)
     zero_jvp(prim)
     batch_elementwise(prim)
 
-    # Its body is lowered where it is called: as a function of its own.
+    # The rounds are a second primitive, which is lowered inside a separate function.
     body = Primitive(name + "_rounds", multiple_results=True)
 
     def emit(ctx: Any, *operands: Any) -> list[Any]:
@@ -185,7 +185,7 @@ def counter_hash(name: str, key_words: int, words: int, rounds: Rounds) -> Primi
         return [w.wide(a) for w, a in zip(outs, ctx.avals_out, strict=True)]
 
     def lower(ctx: Any, *operands: Any) -> Sequence[Any]:
-        called = _called(body, tuple(ctx.avals_in), tuple(ctx.avals_out))
+        called = _hash_jaxpr(body, tuple(ctx.avals_in), tuple(ctx.avals_out))
         return ctx.call(called, name, operands)
 
     body.abstract, body.lower, prim.lower = prim.abstract, emit, lower

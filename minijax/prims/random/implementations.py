@@ -1,13 +1,13 @@
-"""What a random key is: implementations, from words of a key to bits.
+"""Implementations of random keys: from the words of a key to bits.
 
-A `PRNGImpl` says how a key of `key_shape` words is made from a seed, split, folded with
-a number, and turned into bits.  Its functions take and return uint32 arrays for ONE
-key; key_arrays.py lifts them to arrays of keys.
+A `PRNGImpl` defines how to create a key of `key_shape` words from a seed, split it, fold a
+number into it, and generate bits from it.  Its functions take and return uint32 arrays for
+ONE key; key_arrays.py extends them to arrays of keys.
 
-`threefry2x32` (the default), `threefry4x32`, `philox2x32` and `philox4x32` hash
-counters (hashes.py): bit i of the stream depends on the key and i alone, so that arrays
-can be made in parts.  `rbg` and `unsafe_rbg` let the platform make the bits
-(generators.py); the latter splits with them as well, without a promise of quality.
+`threefry2x32` (the default), `threefry4x32`, `philox2x32` and `philox4x32` hash counters
+(hashes.py): bit i of the stream depends only on the key and i, so devices can generate
+shards of an array independently.  `rbg` and `unsafe_rbg` use the platform's generator
+(generators.py); `unsafe_rbg` also splits with it, without a guarantee of quality.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from .hashes import philox2x32_p, philox4x32_p, threefry2x32_p, threefry4x32_p
 
 
 class PRNGImpl:
-    """One way to make random bits.
+    """An implementation of random keys.
 
     seed(seed) -> key; split(key, shape) -> keys; random_bits(key, bit_width, shape) ->
     bits; fold_in(key, data) -> key: all on uint32 arrays, `seed` and `data` scalars.
@@ -91,7 +91,7 @@ class PRNGImpl:
         return hash((self.name, self.tag, self.key_shape))
 
     def __reduce__(self) -> Any:
-        if impls.get(self.name) is self:  # functions inside may have no names
+        if impls.get(self.name) is self:  # its functions may not be picklable
             return find_impl, (self.name,)
         return PRNGImpl, self._fields()
 
@@ -106,7 +106,7 @@ impls: dict[str, PRNGImpl] = {}
 
 
 def register(impl: PRNGImpl) -> PRNGImpl:
-    """Make an implementation known by its name."""
+    """Register an implementation under its name."""
     if impl.name in impls:
         raise ValueError(f"PRNG with name {impl.name} already registered: {impl!r}")
     impls[impl.name] = impl
@@ -114,7 +114,7 @@ def register(impl: PRNGImpl) -> PRNGImpl:
 
 
 def find_impl(spec: Any) -> PRNGImpl:
-    """Return the implementation that a name, a key dtype or None (the default) stands for."""
+    """Return the implementation for a name, a key dtype, or None (the default)."""
     if spec is None:
         spec = config.PRNG_IMPL.value
     if isinstance(spec, str):
@@ -122,7 +122,7 @@ def find_impl(spec: Any) -> PRNGImpl:
             return impls[spec]
         raise errors.value_error(
             f'unrecognized PRNG implementation "{spec}".',
-            why="no implementation bears this name.",
+            why="No implementation has this name.",
             tries=[f"one of {', '.join(map(repr, impls))}"],
         )
     if isinstance(spec, PRNGImpl):
@@ -131,7 +131,7 @@ def find_impl(spec: Any) -> PRNGImpl:
         return spec.impl
     raise errors.type_error(
         f"unrecognized type {type(spec)} for specifying PRNG implementation.",
-        why="a name or what key_impl returns says which keys are meant.",
+        why="An implementation is specified by its name or the result of key_impl.",
         tries=["impl='threefry2x32'"],
     )
 
@@ -146,40 +146,40 @@ def words_of(key: Any) -> list[Any]:
 
 
 def stacked(words: Sequence[Any]) -> Any:
-    """Words along a new last axis."""
+    """Stack words along a new last axis."""
     axis = len(core.aval_of(words[0]).shape)
     return concatenate([expand_dims(w, (axis,)) for w in words], axis)
 
 
 def to_uint(x: Any, dtype: Any) -> Any:
-    """Integers as unsigned ones, modulo 2**bits (also 64 bits where x64 is off)."""
+    """Convert integers to an unsigned dtype, modulo 2**bits (also 64 bits without x64)."""
     return convert_element_type_p.bind(x, new_dtype=dtype, weak_type=False, sharding=None)
 
 
 def counters(shape: Sequence[int], wide: bool | None = None) -> tuple[Any, Any]:
     """Return the row-major position of each element: its high and its low 32 bits.
 
-    It is summed up from the axes, not counted flat, so that each device can count its
-    own part.  `wide` asks for 64-bit counting, needed above 2**32 elements.
+    It is a sum over axes, not a flat count, so that each device can count its own shard.
+    `wide`: whether to count in 64 bits, necessary above 2**32 elements.
     """
     if wide is None:
         wide = exceeds(prod(shape), 2**32)
     dtype = dtypes.uint64 if wide else dtypes.uint32
-    place: Any = None
+    position: Any = None
     stride = 1
     for axis in reversed(range(len(shape))):
         if shape[axis] != 1:
             step = iota_p.bind(dtype=dtype, shape=tuple(shape), dimension=axis, sharding=None)
             if stride != 1:
                 step = mul(step, _stride(stride, dtype))
-            place = step if place is None else add(place, step)
+            position = step if position is None else add(position, step)
         stride *= shape[axis]
-    if place is None:
+    if position is None:
         return np.uint32(0), zero_array(shaped(tuple(shape), dtypes.uint32))
     if not wide:
-        return np.uint32(0), place
-    high = shift_right_logical(place, np.uint64(32))
-    return to_uint(high, dtypes.uint32), to_uint(place, dtypes.uint32)
+        return np.uint32(0), position
+    high = shift_right_logical(position, np.uint64(32))
+    return to_uint(high, dtypes.uint32), to_uint(position, dtypes.uint32)
 
 
 def _stride(stride: Any, dtype: Any) -> Any:
@@ -199,7 +199,7 @@ def seed_words(seed: Any) -> tuple[Any, Any]:
 
 
 def as_width(words: Sequence[Any], bit_width: int) -> Any:
-    """One number of `bit_width` bits from hashed words: 64 of two, fewer of all."""
+    """Combine hashed words to numbers of `bit_width` bits: two for 64, otherwise all."""
     if bit_width == 64:
         high, low = (to_uint(w, dtypes.uint64) for w in words[:2])
         return bitwise_or(shift_left(high, np.uint64(32)), low)
@@ -226,10 +226,10 @@ def hash_impl(
     seed: Callable[..., Any],
     fold_64: bool = False,
 ) -> PRNGImpl:
-    """Return the implementation made of a counter hash from `key_words` and `words` words.
+    """Return the implementation by a counter hash of `key_words` and `words` words.
 
-    Elements of bits count in the first two words of the counter; the children of a key
-    (by split or fold_in) in the last two, and are the first words of the hash.
+    The first two words of the counter count elements of bits.  The last two count the children
+    of a key (by split or fold_in), which are the first words of the hash.
     """
     rest = [np.uint32(0)] * (words - 2)
 
@@ -276,14 +276,14 @@ philox2x32 = register(hash_impl("philox2x32", "phx2", philox2x32_p, 1, 2, _seed_
 philox4x32 = register(hash_impl("philox4x32", "phx4", philox4x32_p, 2, 4, _seed_philox4x32))
 
 # ---------------------------------------------------------------- threefry2x32
-# It has a second, older way to count (jax_threefry_partitionable=False): element i and
-# element i + n/2 of n words share one hash, which no device could make alone.
+# With jax_threefry_partitionable=False it has a second, older stream: element i and element
+# i + n/2 of n words share one hash, so devices cannot generate shards independently.
 
 _partitionable = hash_impl("threefry2x32", "fry", threefry2x32_p, 2, 2, _seed_threefry2x32)
 
 
 def threefry_2x32(keypair: Any, count: Any) -> Any:
-    """Hash an array of counts in pairs: the first half of them with the second.
+    """Hash an array of counts in pairs, the first half with the second.
 
     Args:
       keypair: uint32[2], or two numbers.
@@ -306,11 +306,11 @@ def threefry_2x32(keypair: Any, count: Any) -> Any:
 
 
 def _paired_counts(key: Any, size: int) -> Any:
-    """`size` words of the older stream."""
+    """Return `size` words of the older stream."""
     limit = 2**32 - 1
     if size < limit:
         return threefry_2x32(key, _arange(size))
-    # Counts of 32 bits do not reach: each run of them gets a key of its own.
+    # 32 bits cannot count all words: each run of 2**32 - 1 words has its own key.
     keys = _paired_split(key, (size // limit + 1,))
     runs = [
         threefry_2x32(
@@ -336,8 +336,8 @@ def _paired_bits(key: Any, bit_width: int, shape: Any) -> Any:
         halves = slice_in_dim(words, 0, size), slice_in_dim(words, size, None)
         words = as_width(halves, 64)
     elif bit_width < 32:
-        parts = bitcast_convert_type_p.bind(words, new_dtype=uint_of(bit_width))
-        flat = reshape(parts, (prod(core.aval_of(parts).shape),))
+        narrow_words = bitcast_convert_type_p.bind(words, new_dtype=uint_of(bit_width))
+        flat = reshape(narrow_words, (prod(core.aval_of(narrow_words).shape),))
         words = slice_in_dim(flat, 0, size)
     return reshape(words, shape)
 
@@ -393,8 +393,8 @@ def _halves(key: Any) -> list[Any]:
 
 
 def _split_rbg(key: Any, shape: Any) -> Any:
-    parts = [threefry2x32.split(half, shape) for half in _halves(key)]
-    return concatenate(parts, len(shape))
+    keys = [threefry2x32.split(half, shape) for half in _halves(key)]
+    return concatenate(keys, len(shape))
 
 
 def _fold_in_rbg(key: Any, data: Any) -> Any:
@@ -405,13 +405,13 @@ _STRIDE = 10  # every tenth row of bits is a key
 
 
 def _split_unsafe(key: Any, shape: Any) -> Any:
-    rows = _generate(key, (_STRIDE * prod(shape), 4), dtypes.uint32)
-    return reshape(slice_in_dim(rows, 0, None, _STRIDE), (*shape, 4))
+    bits = _generate(key, (_STRIDE * prod(shape), 4), dtypes.uint32)
+    return reshape(slice_in_dim(bits, 0, None, _STRIDE), (*shape, 4))
 
 
 def _fold_in_unsafe(key: Any, data: Any) -> Any:
-    rows = _generate(_seed_rbg(data), (_STRIDE, 4), dtypes.uint32)
-    return bitwise_xor(key, index_in_dim(rows, -1, keepdims=False))
+    bits = _generate(_seed_rbg(data), (_STRIDE, 4), dtypes.uint32)
+    return bitwise_xor(key, index_in_dim(bits, -1, keepdims=False))
 
 
 rbg = register(PRNGImpl((4,), _seed_rbg, _split_rbg, _bits_rbg, _fold_in_rbg, "rbg", "rbg"))

@@ -1,12 +1,12 @@
 """Random keys as arrays, and the primitives on them.
 
-A key array has an element type `key<fry>`: opaque, stored as uint32 words in trailing
-axes.  Keys come from seeds (`random_seed`) or from words (`random_wrap`), multiply
-(`random_split`, `random_fold_in`), and end as bits (`random_bits`).  What these do for
-one key is the implementation's affair (implementations.py); here they are lifted to
-arrays of keys, traced once for a type, and lowered as functions.
+A key array has an opaque element type such as `key<fry>`, stored as uint32 words in trailing
+axes.  Keys are created from seeds (`random_seed`) or words (`random_wrap`), derived from keys
+(`random_split`, `random_fold_in`), and consumed for bits (`random_bits`).  implementations.py
+defines these operations for one key.  This file extends them to arrays of keys, traces them
+once per type, and lowers them as functions.
 
-Distributions are made of bits on the surface: surface/random/.
+surface/random/ defines distributions.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from math import prod
 from typing import Any
 
 from ...base import config
-from ...ir import core
+from ...ir import core, hooks
 from ...ir.core import Primitive, unsupported
 from ...ir.jaxpr import ClosedJaxpr
 from ...passes.batch import Axis, batch_flat, lane_to_front, no_name
@@ -38,67 +38,68 @@ from .implementations import PRNGImpl, uint_of
 # ----------------------------------------------------------- one key -> arrays of keys
 
 
-def each(fun: Callable[..., Any], lead: Sequence[int], *xs: Any) -> Any:
-    """Apply `fun` at every index of the leading axes `lead`, which all arrays share."""
-    if not lead:
+def map_keys(fun: Callable[..., Any], batch_shape: Sequence[int], *xs: Any) -> Any:
+    """Apply `fun` at every index of the batch axes, which all arrays have."""
+    if not batch_shape:
         return fun(*xs)
-    size = prod(lead)
-    flat = [reshape(x, (size, *core.aval_of(x).shape[len(lead) :])) for x in xs]
+    size = prod(batch_shape)
+    flat = [reshape(x, (size, *core.aval_of(x).shape[len(batch_shape) :])) for x in xs]
     (out,), (dim,) = batch_flat(
         lambda *lanes: [fun(*lanes)], Axis(no_name, size), flat, [0] * len(flat)
     )
     out = lane_to_front(out, size, dim)
-    return reshape(out, (*lead, *core.aval_of(out).shape[1:]))
+    return reshape(out, (*batch_shape, *core.aval_of(out).shape[1:]))
 
 
 @lru_cache(maxsize=2048)
-def _program(
+def _lowering_jaxpr(
     fun: Callable[..., Any],
     impl: PRNGImpl,
-    lead: tuple[int, ...],
+    batch_shape: tuple[int, ...],
     avals: tuple[Any, ...],
     params: tuple[tuple[str, Any], ...],
     setting,
 ) -> ClosedJaxpr:
-    """Return the jaxpr of `fun` on the numbers under key arrays of shape `lead`."""
+    """Return the jaxpr of `fun` on the words of key arrays of shape `batch_shape`."""
     return stage_closed(
-        lambda *xs: [fun(impl, lead, *xs, **dict(params))], avals, text="lowering"
+        lambda *xs: [fun(impl, batch_shape, *xs, **dict(params))], avals, text="lowering"
     )
 
 
 def lowering(
     prim: Primitive, fun: Callable[..., Any], elementwise: bool = True
 ) -> Callable[..., Any]:
-    """Return a rule that lowers `prim` as a function: fun(impl, lead, *numbers, **params).
+    """Return a rule that lowers `prim` as a function.
 
-    `numbers` lie under the operands; `lead` is the common shape of the operands, or,
-    where they are not elementwise, that of the keys.
+    The function is fun(impl, batch_shape, *numbers, **params).  `numbers` are the operands,
+    keys as words.  `batch_shape` is the common shape of the operands or, if `prim` is not
+    elementwise, the shape of the keys.
     """
 
     def rule(ctx, *operands, impl=None, partitionable=None, **params):
         keys = ctx.avals_in[0]
         avals = tuple([context.physical(a) for a in ctx.avals_in])
-        lead = broadcast_shape(prim.name, ctx.avals_in) if elementwise else keys.shape
+        batch_shape = broadcast_shape(prim.name, ctx.avals_in) if elementwise else keys.shape
         impl = impl or keys.dtype.impl
         option = config.THREEFRY_PARTITIONABLE
         with option(option.value if partitionable is None else partitionable):
-            key = (fun, impl, lead, avals, tuple(params.items()), config.trace_key())
-            return ctx.call(_program(*key), prim.name, operands)[0]
+            key = (fun, impl, batch_shape, avals, tuple(params.items()), config.trace_key())
+            return ctx.call(_lowering_jaxpr(*key), prim.name, operands)[0]
 
     prim.lowers_key_arrays = True
     return rule
 
 
-def lowered_as(prim: Primitive, fun: Callable[..., Any], elementwise: bool = True) -> None:
-    """Set the lowering of `prim` to that of `fun`, on all platforms."""
+def set_lowering(prim: Primitive, fun: Callable[..., Any], elementwise: bool = True) -> None:
+    """Set the lowering of `prim` to a function, on all platforms."""
     prim.lower = lowering(prim, fun, elementwise)
 
 
-def kept_apart(prim: Primitive) -> None:
-    """Have the CPU's compiler make few keys once, not again for each use of a word.
+def add_barrier_on_cpu(prim: Primitive) -> None:
+    """Emit a barrier after small key arrays on CPUs, so that they are computed once.
 
-    It would emit the whole hash for each of them, hashes inside of hashes: programs that
-    derive keys from keys would take several times as long to compile.
+    Otherwise the CPU compiler emits the hash again for each use of a word, with hashes nested
+    in hashes.  Programs that derive keys from keys would compile several times slower.
     """
     emit = prim.lower
 
@@ -111,8 +112,8 @@ def kept_apart(prim: Primitive) -> None:
     prim.lower_by_platform["cpu"] = rule
 
 
-def by_setting(prim: Primitive) -> None:
-    """Evaluate `prim` by a program for the present `jax_threefry_partitionable`."""
+def evaluate_by_setting(prim: Primitive) -> None:
+    """Evaluate `prim` by a program for the current `jax_threefry_partitionable`."""
 
     def impl(*args: Any, **params: Any) -> Any:
         setting = config.THREEFRY_PARTITIONABLE.value
@@ -122,17 +123,17 @@ def by_setting(prim: Primitive) -> None:
 
 
 def no_transpose(prim: Primitive) -> None:
-    """Say why keys have no cotangents."""
+    """Set a transpose rule that raises: keys have no cotangents."""
     prim.transpose = unsupported(f"{prim} is not linear: random keys have no tangents")
 
 
 def check_keys(name: str, keys: Any) -> None:
-    """Raise TypeError unless the aval is one of keys."""
+    """Raise TypeError unless the aval is a key array."""
     if not isinstance(keys.dtype, dtypes.KeyTy):
         raise type_problem(
             f"{name} requires a PRNG key array, got dtype {keys.dtype}.",
             keys,
-            why="bits are made from keys.",
+            why="Random bits are generated from keys.",
             tries=["jax.random.key(seed)", "jax.random.wrap_key_data(words)"],
         )
 
@@ -148,7 +149,7 @@ def _seed_type(seeds: Any, *, impl: PRNGImpl) -> Any:
         raise type_problem(
             f"PRNG key seed must be an integer; got {seeds.str_short(True)}.",
             seeds,
-            why="a seed is a whole number.",
+            why="A seed is an integer.",
             tries=["int(seed)"],
         )
     return shaped(seeds.shape, impl.dtype)
@@ -163,11 +164,13 @@ zero_jvp(random_seed_p)
 no_transpose(random_seed_p)
 random_seed_p.batch = _seed_batch
 random_seed_p.uses_keys = MAKES
-lowered_as(random_seed_p, lambda impl, lead, seeds: each(impl.seed, lead, seeds))
+set_lowering(
+    random_seed_p, lambda impl, batch_shape, seeds: map_keys(impl.seed, batch_shape, seeds)
+)
 
 
 def random_seed(seeds: Any, impl: PRNGImpl) -> Any:
-    """One key for each of an array of integers."""
+    """Return one key for each of an array of integers."""
     return random_seed_p.bind(seeds, impl=impl)
 
 
@@ -184,7 +187,7 @@ def _split_type(keys: Any, *, shape: Any, partitionable: Any = None) -> Any:
 
 
 def _front_batch(prim: Primitive) -> Callable[..., Any]:
-    """Return the batch rule of a primitive that puts new axes after those of the keys."""
+    """Return the batch rule of a primitive that adds axes after the axes of the keys."""
 
     def batch(axis: Any, args: Any, dims: Any, **params: Any) -> Any:
         return prim.bind(lane_first(args[0], dims[0]), **params), 0
@@ -192,8 +195,8 @@ def _front_batch(prim: Primitive) -> Callable[..., Any]:
     return batch
 
 
-def _split_lanes(impl: PRNGImpl, lead: Any, keys: Any, *, shape: Any) -> Any:
-    return each(lambda key: impl.split(key, shape), lead, keys)
+def _split_lanes(impl: PRNGImpl, batch_shape: Any, keys: Any, *, shape: Any) -> Any:
+    return map_keys(lambda key: impl.split(key, shape), batch_shape, keys)
 
 
 random_split_p.abstract = _split_type
@@ -201,13 +204,13 @@ zero_jvp(random_split_p)
 no_transpose(random_split_p)
 random_split_p.batch = _front_batch(random_split_p)
 random_split_p.uses_keys = SPLITS
-lowered_as(random_split_p, _split_lanes)
-kept_apart(random_split_p)
-by_setting(random_split_p)
+set_lowering(random_split_p, _split_lanes)
+add_barrier_on_cpu(random_split_p)
+evaluate_by_setting(random_split_p)
 
 
 def random_split(keys: Any, shape: tuple[int, ...]) -> Any:
-    """New keys from each key, along new last axes `shape`."""
+    """Derive new keys from each key, along new last axes `shape`."""
     return random_split_p.bind(keys, shape=shape)
 
 
@@ -224,25 +227,25 @@ def _fold_type(keys: Any, data: Any) -> Any:
             f"random_fold_in requires uint32 data, got {data.dtype}.",
             keys,
             data,
-            why="a key takes up 32 bits at a time.",
+            why="A number of 32 bits is folded into a key.",
         )
     return shaped(broadcast_shape("random_fold_in", (keys, data)), keys.dtype)
 
 
-def _repeated(x: Any, lead: Sequence[int], cells: int) -> Any:
-    """Numbers, with `cells` trailing axes an element, repeated to the shape `lead`."""
+def _broadcast_words(x: Any, batch_shape: Sequence[int], trailing: int) -> Any:
+    """Broadcast numbers with `trailing` trailing axes per element to `batch_shape`."""
     shape = core.aval_of(x).shape
-    tail = shape[len(shape) - cells :]
-    whole = (*lead, *tail)
-    if shape == whole:
+    tail = shape[len(shape) - trailing :]
+    full_shape = (*batch_shape, *tail)
+    if shape == full_shape:
         return x
-    first = 0 if len(shape) == len(whole) else len(lead)
-    return broadcast_in_dim(x, whole, tuple(range(first, len(whole))))
+    first = 0 if len(shape) == len(full_shape) else len(batch_shape)
+    return broadcast_in_dim(x, full_shape, tuple(range(first, len(full_shape))))
 
 
-def _fold_lanes(impl: PRNGImpl, lead: Any, keys: Any, data: Any) -> Any:
-    keys = _repeated(keys, lead, len(impl.key_shape))
-    return each(impl.fold_in, lead, keys, _repeated(data, lead, 0))
+def _fold_lanes(impl: PRNGImpl, batch_shape: Any, keys: Any, data: Any) -> Any:
+    keys = _broadcast_words(keys, batch_shape, len(impl.key_shape))
+    return map_keys(impl.fold_in, batch_shape, keys, _broadcast_words(data, batch_shape, 0))
 
 
 random_fold_in_p.abstract = _fold_type
@@ -250,8 +253,8 @@ zero_jvp(random_fold_in_p)
 no_transpose(random_fold_in_p)
 batch_elementwise(random_fold_in_p)
 random_fold_in_p.uses_keys = MAKES
-lowered_as(random_fold_in_p, _fold_lanes)
-kept_apart(random_fold_in_p)
+set_lowering(random_fold_in_p, _fold_lanes)
+add_barrier_on_cpu(random_fold_in_p)
 
 
 def random_fold_in(keys: Any, data: Any) -> Any:
@@ -277,8 +280,8 @@ def _bits_type(keys, *, bit_width: int, shape, partitionable=None):
     return shaped((*keys.shape, *shape), uint_of(bit_width))
 
 
-def _bits_lanes(impl: PRNGImpl, lead, keys, *, bit_width: int, shape):
-    return each(lambda key: impl.random_bits(key, bit_width, shape), lead, keys)
+def _bits_lanes(impl: PRNGImpl, batch_shape, keys, *, bit_width: int, shape):
+    return map_keys(lambda key: impl.random_bits(key, bit_width, shape), batch_shape, keys)
 
 
 random_bits_p.abstract = _bits_type
@@ -286,15 +289,15 @@ zero_jvp(random_bits_p)
 no_transpose(random_bits_p)
 random_bits_p.batch = _front_batch(random_bits_p)
 random_bits_p.uses_keys = CONSUMES
-lowered_as(random_bits_p, _bits_lanes)
-by_setting(random_bits_p)
+set_lowering(random_bits_p, _bits_lanes)
+evaluate_by_setting(random_bits_p)
 _emit_bits = random_bits_p.lower
 
 
 def _bits_cpu(ctx: Any, keys: Any, **params: Any) -> Any:
-    # XLA makes one loop of the hash and of what uses its bits, and the CPU compiler
-    # vectorizes that loop only if it can do so with all of it: not with division or
-    # erf_inv.  Large hashes get a loop of their own.
+    # XLA fuses the hash and the operations that use its bits into one loop.  The CPU compiler
+    # vectorizes the loop only if it can vectorize all operations, so not with division or
+    # erf_inv.  The barrier gives large hashes a separate loop.
     (aval,) = ctx.avals_out
     out = _emit_bits(ctx, keys, **params)
     small = isinstance(aval.size, SymbolicDim) or aval.size < 4096
@@ -305,7 +308,7 @@ random_bits_p.lower_by_platform["cpu"] = _bits_cpu
 
 
 def random_bits(keys: Any, bit_width: int, shape: tuple[int, ...]) -> Any:
-    """Unsigned numbers of `bit_width` bits from each key, along new last axes `shape`."""
+    """Generate unsigned numbers of `bit_width` bits from each key, along new last axes."""
     return random_bits_p.bind(keys, bit_width=bit_width, shape=shape)
 
 
@@ -317,7 +320,7 @@ random_wrap_p.sharding_rule = random_unwrap_p.sharding_rule = first_operand_shar
 
 
 def _wrap_type(words: Any, *, impl: PRNGImpl) -> Any:
-    """Keys over words; says what is wrong with words that make none."""
+    """Return the type of keys over words; raise TypeError for invalid words."""
     expected = ""
     n = len(impl.key_shape)
     if words.dtype != dtypes.uint32:
@@ -331,7 +334,7 @@ def _wrap_type(words: Any, *, impl: PRNGImpl) -> Any:
         raise type_problem(
             f"JAX encountered invalid PRNG key data: expected key_data.{expected}",
             words,
-            why=f"a key of {impl.name} is {impl.key_shape[0]} words of 32 bits.",
+            why=f"A key of {impl.name} is {impl.key_shape[0]} words of 32 bits.",
             tries=["jax.random.key(seed)", "jax.random.PRNGKey(seed)"],
         )
     return shaped(words.shape[: len(words.shape) - n], impl.dtype)
@@ -358,8 +361,9 @@ random_wrap_p.lowers_key_arrays = True
 random_wrap_p.uses_keys = MAKES
 
 
+@hooks.wrap_key_words.fill
 def random_wrap(words: Any, impl: PRNGImpl) -> Any:
-    """Keys over uint32 words in trailing axes."""
+    """Return keys over uint32 words in trailing axes."""
     return random_wrap_p.bind(words, impl=impl)
 
 
@@ -397,7 +401,7 @@ def _clone_batch(axis: Any, args: Any, dims: Any) -> Any:
     return random_clone_p.bind(args[0]), dims[0]
 
 
-random_clone_p.abstract = lambda keys: keys  # opaque or words
+random_clone_p.abstract = lambda keys: keys  # typed or raw keys
 random_clone_p.impl = lambda keys: keys
 zero_jvp(random_clone_p)
 no_transpose(random_clone_p)
@@ -408,5 +412,5 @@ random_clone_p.uses_keys = MAKES
 
 
 def random_clone(keys: Any) -> Any:
-    """Return the same keys, known to be meant for use once more."""
+    """Return the same keys, which the key checks then treat as unused."""
     return random_clone_p.bind(keys)

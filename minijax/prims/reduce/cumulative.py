@@ -1,8 +1,8 @@
-"""Cumulative sums, products, extremes and log-sum-exps along an axis.
+"""Cumulative sums, products, extrema and log-sum-exps along an axis.
 
-Each is a window that reaches back to the start; the compiler turns it into a scan of
-logarithmic depth.  The derivative of a sum is the sum of tangents; those of the others
-are the derivatives of the scan written out (fold.py).
+Each is lowered to a reduce_window whose windows extend back to the start; the compiler turns
+it into a scan of logarithmic depth.  The derivative of a sum is the sum of tangents.  The
+others differentiate a scan of elementwise operations (fold.py).
 
 Next: ../shape/slicing.py.
 """
@@ -60,7 +60,7 @@ def cumulative(
     neutral: Callable[[Any], Any],
     emit: Callable[[Any, Any, Any], None],
 ) -> Primitive:
-    """Declare a cumulative operation.
+    """Declare a cumulative primitive.
 
     emit(ctx, region, cell) fills the body of the window, on scalars of type `cell`.
     """
@@ -79,7 +79,7 @@ def cumulative(
                 if axis >= 0
                 else f"XLA operations do not allow negative axes: {name} got {axis}.",
                 x,
-                why="axes count from 0, not from the end.",
+                why="Axes count from 0, not from the end.",
                 tries=[f"minijax.numpy.{name} counts negative axes from the end"],
             )
         return x
@@ -96,7 +96,7 @@ def cumulative(
         if isinstance(n, SymbolicDim):
             return _emit_steps(ctx, x, axis, reverse, neutral, emit)
         low, high = (0, n - 1) if reverse else (n - 1, 0)
-        rows = [[low, high] if i == axis else [0, 0] for i in range(rank)]
+        padding = [[low, high] if i == axis else [0, 0] for i in range(rank)]
         cell, ones = shaped((), aval.dtype), (1,) * rank
         window = tuple(n if i == axis else 1 for i in range(rank))
         op = ctx.region_op(
@@ -107,7 +107,7 @@ def cumulative(
             window_strides=ctx.i64s(ones),
             base_dilations=ctx.i64s(ones),
             window_dilations=ctx.i64s(ones),
-            padding=ctx.parse(f"dense<{rows}> : tensor<{rank}x2xi64>"),
+            padding=ctx.parse(f"dense<{padding}> : tensor<{rank}x2xi64>"),
         )
         emit(ctx, op.regions[0], cell)
         return op.results[0]
@@ -133,12 +133,12 @@ def _emit_steps(
     neutral: Callable[[Any], Any],
     emit: Callable[[Any, Any, Any], None],
 ) -> Any:
-    """Emit the same one element after the other, for a length that is not known."""
+    """Emit the operation as a loop over elements, for a symbolic size."""
     aval = ctx.avals_in[0]
     shape, rank = aval.shape, len(aval.shape)
     resized = lambda n: shaped((*shape[:axis], n, *shape[axis + 1 :]), aval.dtype)
     row, pair, cell = resized(1), resized(2), shaped((), aval.dtype)
-    rest = shaped((*shape[:axis], *shape[axis + 1 :]), aval.dtype)
+    reduced = shaped((*shape[:axis], *shape[axis + 1 :]), aval.dtype)
     i32, flag = shaped((), dtypes.int32), shaped((), dtypes.bool_)
     number = lambda n: ctx.constant(n, i32)
     start = [number(0), ctx.constant(neutral(aval.dtype), row), x]
@@ -156,43 +156,43 @@ def _emit_steps(
         )
     with ctx.block(loop.regions[1], *types) as (i, before, out):
         at = ctx.op("subtract", i32, number(shape[axis] - 1), i) if reverse else i
-        where = [at if d == axis else number(0) for d in range(rank)]
+        starts = [at if d == axis else number(0) for d in range(rank)]
         sizes = ctx.i64s(row.shape)
-        here = ctx.op("dynamic_slice", row, x, *where, slice_sizes=sizes)
-        both = ctx.op("concatenate", pair, before, here, dimension=ctx.i64(axis))
+        element = ctx.op("dynamic_slice", row, x, *starts, slice_sizes=sizes)
+        both = ctx.op("concatenate", pair, before, element, dimension=ctx.i64(axis))
         fold = ctx.region_op(
             "stablehlo.reduce",
-            [ctx.type(rest)],
+            [ctx.type(reduced)],
             [both, ctx.constant(neutral(aval.dtype), cell)],
             dimensions=ctx.i64s((axis,)),
         )
         emit(ctx, fold.regions[0], cell)
         new = ctx.op("reshape", row, fold.results[0])
-        out = ctx.op("dynamic_update_slice", aval, out, new, *where)
+        out = ctx.op("dynamic_update_slice", aval, out, new, *starts)
         ctx.return_(ctx.op("add", i32, i, number(1)), new, out)
     return loop.results[2]
 
 
-def _by(prim: Primitive) -> Callable[[Any, Any, Any], None]:
-    """Return the window's body that is one primitive."""
+def _emit_with(prim: Primitive) -> Callable[[Any, Any, Any], None]:
+    """Return an `emit` function that fills the window's body with one primitive."""
     return lambda ctx, region, cell: emit_monoid(ctx, region, prim, cell)
 
 
-def _turned(scan: Callable[[Any], Any], xs: Any, axis: int, reverse: bool) -> list[Any]:
-    """Return a scan of arrays along an axis, on demand from its end."""
+def _maybe_reversed(scan: Callable[[Any], Any], xs: Any, axis: int, reverse: bool) -> list[Any]:
+    """Scan arrays along an axis, from its end if `reverse`."""
     if not reverse:
         return list(scan(xs))
     return [rev(y, (axis,)) for y in scan([rev(x, (axis,)) for x in xs])]
 
 
-def _written_out_jvp(prim: Primitive, by: Primitive) -> None:
+def _set_scan_jvp(prim: Primitive, by: Primitive) -> None:
     """Set the jvp of a cumulative operation to that of a prefix scan."""
 
     def scan(x: Any, axis: int, reverse: bool) -> list[Any]:
         def one(xs: Any) -> list[Any]:
             return prefix_scan(lambda a, b: [by.bind(a[0], b[0])], xs, axis)
 
-        return _turned(one, [x], axis, reverse)
+        return _maybe_reversed(one, [x], axis, reverse)
 
     def jvp(primals: Any, tangents: Any, *, axis: int, reverse: bool) -> Any:
         if type(tangents[0]) is Zero:
@@ -210,13 +210,13 @@ def _cumsum_transpose(ct: Any, x: Any, *, axis: int, reverse: bool) -> list[Any]
     return [cumsum_p.bind(ct, axis=axis, reverse=not reverse)]
 
 
-cumsum_p = cumulative("cumsum", NUMBER, lambda _: 0, _by(add_p))
+cumsum_p = cumulative("cumsum", NUMBER, lambda _: 0, _emit_with(add_p))
 linear_in_first(cumsum_p, _cumsum_transpose)
 cumsum_p.keeps_nans = True
 
 
 def cumsum(operand: Any, axis: int = 0, reverse: bool = False) -> Any:
-    r"""Cumulative sum, :math:`y_i = \sum_{j \le i} x_j`, along an axis.
+    r"""Compute the cumulative sum, :math:`y_i = \sum_{j \le i} x_j`, along an axis.
 
     Args:
       operand: an array of numbers.
@@ -224,11 +224,11 @@ def cumsum(operand: Any, axis: int = 0, reverse: bool = False) -> Any:
       reverse: whether to sum from the end instead.
 
     Returns:
-      An array of `operand`'s shape and dtype (small integers too, which wrap around).
+      An array of `operand`'s shape and dtype, in which integers wrap around.
 
     Raises:
-      TypeError: bools.
-      ValueError: no such axis.
+      TypeError: `operand` is boolean.
+      ValueError: the axis does not exist.
 
     Example:
       >>> import minijax.numpy as jnp
@@ -240,12 +240,12 @@ def cumsum(operand: Any, axis: int = 0, reverse: bool = False) -> Any:
 
 # --------------------------------------------------------------------------- product
 
-cumprod_p = cumulative("cumprod", NUMBER, lambda _: 1, _by(mul_p))
-_written_out_jvp(cumprod_p, mul_p)
+cumprod_p = cumulative("cumprod", NUMBER, lambda _: 1, _emit_with(mul_p))
+_set_scan_jvp(cumprod_p, mul_p)
 
 
 def cumprod(operand: Any, axis: int = 0, reverse: bool = False) -> Any:
-    r"""Cumulative product, :math:`y_i = \prod_{j \le i} x_j`, along an axis.
+    r"""Compute the cumulative product, :math:`y_i = \prod_{j \le i} x_j`, along an axis.
 
     Args:
       operand: an array of numbers.
@@ -253,11 +253,11 @@ def cumprod(operand: Any, axis: int = 0, reverse: bool = False) -> Any:
       reverse: whether to multiply from the end instead.
 
     Returns:
-      An array of `operand`'s shape and dtype (small integers too, which wrap around).
+      An array of `operand`'s shape and dtype, in which integers wrap around.
 
     Raises:
-      TypeError: bools.
-      ValueError: no such axis.
+      TypeError: `operand` is boolean.
+      ValueError: the axis does not exist.
 
     Example:
       >>> import minijax.numpy as jnp
@@ -267,12 +267,12 @@ def cumprod(operand: Any, axis: int = 0, reverse: bool = False) -> Any:
     return cumprod_p.bind(operand, axis=int(axis), reverse=bool(reverse))
 
 
-# -------------------------------------------------------------------------- extremes
+# --------------------------------------------------------------------------- extrema
 
-cummax_p = cumulative("cummax", NUMBER, lowest, _by(max_p))
-_written_out_jvp(cummax_p, max_p)
-cummin_p = cumulative("cummin", NUMBER, highest, _by(min_p))
-_written_out_jvp(cummin_p, min_p)
+cummax_p = cumulative("cummax", NUMBER, lowest, _emit_with(max_p))
+_set_scan_jvp(cummax_p, max_p)
+cummin_p = cumulative("cummin", NUMBER, highest, _emit_with(min_p))
+_set_scan_jvp(cummin_p, min_p)
 
 
 def cummax(operand: Any, axis: int = 0, reverse: bool = False) -> Any:
@@ -281,14 +281,14 @@ def cummax(operand: Any, axis: int = 0, reverse: bool = False) -> Any:
     Args:
       operand: an array of numbers.
       axis: the axis, non-negative.
-      reverse: start from the end instead.
+      reverse: whether to start from the end instead.
 
     Returns:
-      An array of `operand`'s shape and dtype; nan from the first nan on.
+      An array of `operand`'s shape and dtype, nan after the first nan.
 
     Raises:
-      TypeError: bools.
-      ValueError: no such axis.
+      TypeError: `operand` is boolean.
+      ValueError: the axis does not exist.
 
     Example:
       >>> import minijax.numpy as jnp
@@ -304,14 +304,14 @@ def cummin(operand: Any, axis: int = 0, reverse: bool = False) -> Any:
     Args:
       operand: an array of numbers.
       axis: the axis, non-negative.
-      reverse: start from the end instead.
+      reverse: whether to start from the end instead.
 
     Returns:
-      An array of `operand`'s shape and dtype; nan from the first nan on.
+      An array of `operand`'s shape and dtype, nan after the first nan.
 
     Raises:
-      TypeError: bools.
-      ValueError: no such axis.
+      TypeError: `operand` is boolean.
+      ValueError: the axis does not exist.
 
     Example:
       >>> import minijax.numpy as jnp
@@ -324,21 +324,22 @@ def cummin(operand: Any, axis: int = 0, reverse: bool = False) -> Any:
 # ----------------------------------------------------------------------- log-sum-exp
 
 
-def _gap(x: Any, y: Any) -> Any:
-    """x - y; 0 where both are the same infinity."""
+def _difference(x: Any, y: Any) -> Any:
+    """Return x - y, and 0 where both are the same infinity."""
     gap = sub(x, y)
     same = bitwise_and(ne(gap, gap), eq(x, y))
     return select(same, filled(gap, 0), gap)
 
 
 def log_add_exp(x: Any, y: Any) -> Any:
-    """ln(e^x + e^y) without overflow.
+    """Return ln(e^x + e^y) without overflow.
 
-    Either choice is smooth, so that derivatives of any order are right at ties too.
+    Both choices of the larger operand are smooth, so derivatives of any order are also correct
+    at ties.
     """
     first = eq(max(x, y), x)
     top, low = select(first, x, y), select(first, y, x)
-    return add(top, log1p(exp(_gap(low, top))))
+    return add(top, log1p(exp(_difference(low, top))))
 
 
 def _emit_log_add_exp(ctx: Any, region: Any, cell: Any) -> None:
@@ -347,14 +348,16 @@ def _emit_log_add_exp(ctx: Any, region: Any, cell: Any) -> None:
         ctx.return_(*ctx.fun(log_add_exp, a, b, avals=(cell, cell)))
 
 
-def _share(part: Any, other: Any) -> Any:
-    """d ln(e^a + e^b) / da; a half where both are the same infinity."""
-    return logistic(_gap(part, other))
+def _log_add_exp_weight(operand: Any, other: Any) -> Any:
+    """Return d ln(e^a + e^b) / da, and a half where both are the same infinity."""
+    return logistic(_difference(operand, other))
 
 
 def _combine_pairs(a: Sequence[Any], b: Sequence[Any]) -> list[Any]:
     """Combine (value, tangent) with (value, tangent)."""
-    tangent = add(mul(a[1], _share(a[0], b[0])), mul(b[1], _share(b[0], a[0])))
+    tangent = add(
+        mul(a[1], _log_add_exp_weight(a[0], b[0])), mul(b[1], _log_add_exp_weight(b[0], a[0]))
+    )
     return [log_add_exp(a[0], b[0]), tangent]
 
 
@@ -362,7 +365,7 @@ def _cumlogsumexp_jvp(primals: Any, tangents: Any, *, axis: int, reverse: bool) 
     (x,), (t,) = primals, tangents
     if type(t) is Zero:
         return cumlogsumexp_p.bind(x, axis=axis, reverse=reverse), t
-    out, out_t = _turned(
+    out, out_t = _maybe_reversed(
         lambda pair: prefix_scan(_combine_pairs, pair, axis), [x, t], axis, reverse
     )
     return out, out_t
@@ -373,7 +376,7 @@ cumlogsumexp_p.jvp = _cumlogsumexp_jvp
 
 
 def cumlogsumexp(operand: Any, axis: int = 0, reverse: bool = False) -> Any:
-    r"""Cumulative log-sum-exp, :math:`y_i = \ln \sum_{j \le i} e^{x_j}`, along an axis.
+    r"""Compute the cumulative log-sum-exp, :math:`y_i = \ln \sum_{j \le i} e^{x_j}`.
 
     Args:
       operand: an array of a float or complex dtype.
@@ -384,8 +387,8 @@ def cumlogsumexp(operand: Any, axis: int = 0, reverse: bool = False) -> Any:
       An array of `operand`'s shape and dtype.
 
     Raises:
-      TypeError: no inexact dtype.
-      ValueError: no such axis.
+      TypeError: the dtype is not inexact.
+      ValueError: the axis does not exist.
 
     Example:
       >>> import minijax.numpy as jnp

@@ -1,7 +1,7 @@
-"""Reductions and prefix scans written out as a logarithmic number of steps.
+"""Reductions and prefix scans as a logarithmic number of elementwise steps.
 
-A reduction by a general computation, or a product, has no derivative rule of its own:
-its derivative is that of these programs.  `combine` must be associative.
+Products and reductions by a general computation have no derivative rule.  They differentiate
+these steps instead.  `combine` must be associative.
 
 Source: G. Blelloch, "Prefix sums and their applications" (1990).
 Next: over_axes.py, cumulative.py.
@@ -31,56 +31,56 @@ def fold(
     axes: Sequence[int],
     ordered: bool = True,
 ) -> list[Any]:
-    """Reduce arrays of one shape over `axes` by halving them until one row is left.
+    """Reduce arrays of one shape over `axes` by halving them until one slice remains.
 
-    neutral: for each operand a scalar, the result where there is no element.
-    ordered: combine neighbours; otherwise the first half with the second, which costs
-      less, needs a commutative `combine`, and pads with `neutral`.
+    neutral: for each operand a scalar, the result of an empty reduction.
+    ordered: whether to combine neighbours.  Otherwise the first half is combined with the
+      second, which is cheaper, but needs a commutative `combine` and pads with `neutral`.
     """
     shape = core.aval_of(operands[0]).shape
-    kept = [i for i in range(len(shape)) if i not in axes]
-    rest = tuple(shape[i] for i in kept)
+    remaining_axes = [i for i in range(len(shape)) if i not in axes]
+    rest = tuple(shape[i] for i in remaining_axes)
     n = 1
     for i in axes:
         n *= shape[i]
     if n == 0:
         return [broadcast(v, rest) for v in neutral]
-    rows: Sequence[Any] = [reshape(x, (n, *rest), (*axes, *kept)) for x in operands]
+    slices: Sequence[Any] = [reshape(x, (n, *rest), (*axes, *remaining_axes)) for x in operands]
     halve = _neighbours if ordered else functools.partial(_halves, neutral)
     while n > 1:
-        rows, n = halve(rows, n, combine), (n + 1) // 2
-    return [squeeze(x, (0,)) for x in rows]
+        slices, n = halve(slices, n, combine), (n + 1) // 2
+    return [squeeze(x, (0,)) for x in slices]
 
 
-def _neighbours(rows: Sequence[Any], n: int, combine: Combine) -> Sequence[Any]:
-    """Pairs of neighbours combined; of an odd number the first row waits a round."""
+def _neighbours(slices: Sequence[Any], n: int, combine: Combine) -> Sequence[Any]:
+    """Combine pairs of neighbours; the first of an odd number of slices is kept."""
     odd = n % 2
-    low = [slice_in_dim(x, odd, n - 1, 2) for x in rows]
-    high = [slice_in_dim(x, odd + 1, n, 2) for x in rows]
+    low = [slice_in_dim(x, odd, n - 1, 2) for x in slices]
+    high = [slice_in_dim(x, odd + 1, n, 2) for x in slices]
     pairs = combine(low, high)
     if not odd:
         return pairs
-    first = [slice_in_dim(x, 0, 1) for x in rows]
+    first = [slice_in_dim(x, 0, 1) for x in slices]
     return [concatenate([x, y], 0) for x, y in zip(first, pairs, strict=True)]
 
 
 def _halves(
-    neutral: Sequence[Any], rows: Sequence[Any], n: int, combine: Combine
+    neutral: Sequence[Any], slices: Sequence[Any], n: int, combine: Combine
 ) -> Sequence[Any]:
-    """Return the first half combined with the second."""
+    """Combine the first half with the second."""
     half = (n + 1) // 2
-    low = [slice_in_dim(x, 0, half) for x in rows]
-    high = [slice_in_dim(x, half, n) for x in rows]
+    low = [slice_in_dim(x, 0, half) for x in slices]
+    high = [slice_in_dim(x, half, n) for x in slices]
     if n % 2:
-        config = [(0, 1, 0)] + [(0, 0, 0)] * (core.aval_of(rows[0]).ndim - 1)
+        config = [(0, 1, 0)] + [(0, 0, 0)] * (core.aval_of(slices[0]).ndim - 1)
         high = [pad(x, v, config) for x, v in zip(high, neutral, strict=True)]
     return combine(low, high)
 
 
 def prefix_scan(combine: Combine, xs: Sequence[Any], axis: int) -> list[Any]:
-    """All prefixes of arrays along `axis`, combined: those of pairs, then the others.
+    """Combine all prefixes of arrays along `axis`: first the prefixes of pairs.
 
-    combine(a, b) takes and gives lists of arrays, and works along `axis` elementwise.
+    combine(a, b) takes and returns lists of arrays, and is elementwise along `axis`.
     """
     n = core.aval_of(xs[0]).shape[axis]
     if n < 2:
@@ -99,15 +99,15 @@ def prefix_scan(combine: Combine, xs: Sequence[Any], axis: int) -> list[Any]:
 
 
 def interleave(even: Any, odd: Any, axis: int) -> Any:
-    """Return the array of which two arrays are the even and the odd places along `axis`."""
+    """Return an array with `even` and `odd` at its even and odd positions along `axis`."""
     aval, other = core.aval_of(even), core.aval_of(odd)
-    longer = aval.shape[axis] - other.shape[axis]  # 0 or 1
+    surplus = aval.shape[axis] - other.shape[axis]  # 0 or 1
     zero = aval.dtype.type(0)
 
     def config(low: int, high: int) -> list[tuple[int, int, int]]:
         return [(low, high, 1) if i == axis else (0, 0, 0) for i in range(aval.ndim)]
 
-    spread = pad(even, zero, config(0, 1 - longer))
-    other_spread = pad(odd, zero, config(1, longer))
+    even_spread = pad(even, zero, config(0, 1 - surplus))
+    odd_spread = pad(odd, zero, config(1, surplus))
     join = bitwise_or if dtypes.is_bool(aval.dtype) else add
-    return join(spread, other_spread)
+    return join(even_spread, odd_spread)

@@ -1,8 +1,8 @@
 """`lax.reduce`: reduction of several arrays together by any associative computation.
 
-A computation that is one of the monoids of over_axes.py, started from its neutral
-element, becomes that primitive.  Any other is staged once on scalars, and lives in the
-equation as a jaxpr.
+A computation that is one of the monoids of over_axes.py, with its neutral element as the
+initial value, becomes that primitive.  Any other is staged once on scalars, and the equation
+contains its jaxpr.
 
 Next: cumulative.py.
 """
@@ -62,14 +62,14 @@ def staged_computation(
 ) -> ClosedJaxpr:
     """Return the jaxpr of `computation(a, b)` on pytrees of scalars of types `cells`.
 
-    Remembered for as long as the function lives.
+    The jaxpr is cached as long as the function is alive.
     """
     key = (name, treedef, tuple(cells))
-    known = _staged.of(computation)
-    found = known.get(key)
-    if found is None:
-        found = known[key] = _stage_computation(name, computation, treedef, cells)
-    return found
+    cached = _staged.of(computation)
+    jaxpr = cached.get(key)
+    if jaxpr is None:
+        jaxpr = cached[key] = _stage_computation(name, computation, treedef, cells)
+    return jaxpr
 
 
 def _stage_computation(
@@ -79,12 +79,12 @@ def _stage_computation(
 
     def flat(*xs: Any) -> list[Any]:
         out = computation(tree.unflatten(treedef, xs[:n]), tree.unflatten(treedef, xs[n:]))
-        leaves, found = tree.flatten(out)
-        if found != treedef:
+        leaves, out_treedef = tree.flatten(out)
+        if out_treedef != treedef:
             raise value_problem(
                 f"{name} computation must return a tree like its operands: expected"
-                f" {treedef}, got {found}.",
-                why="what it returns is combined again.",
+                f" {treedef}, got {out_treedef}.",
+                why="Its result is combined again.",
             )
         return leaves
 
@@ -93,15 +93,15 @@ def _stage_computation(
         raise problem(
             NotImplementedError,
             f"{name} computations can't close over Tracers.",
-            why="inside of a reduction only the computation's arguments are known.",
-            tries=["pass the value in as another operand", "lax.scan"],
+            why="Inside a reduction, only the computation's arguments are available.",
+            tries=["pass the value as another operand", "lax.scan"],
         )
-    for want, got in zip(cells, jaxpr.out_avals, strict=True):
-        if got.shape or got.dtype != want.dtype:
+    for expected, got in zip(cells, jaxpr.out_avals, strict=True):
+        if got.shape or got.dtype != expected.dtype:
             raise type_problem(
                 f"{name} computation must return scalars of its operands' dtypes:"
-                f" expected {want.str_short(True)}, got {got.str_short(True)}.",
-                why="what it returns is combined again.",
+                f" expected {expected.str_short(True)}, got {got.str_short(True)}.",
+                why="Its result is combined again.",
             )
     return ClosedJaxpr(jaxpr, consts)
 
@@ -115,7 +115,7 @@ reduce_p.sharding_rule = lambda specs, avals, outs, params: reduction_sharding_r
 
 
 def _split(args: Sequence[Any]) -> tuple[Sequence[Any], Sequence[Any]]:
-    """Operands and initial values."""
+    """Split arguments into operands and initial values."""
     return args[: len(args) // 2], args[len(args) // 2 :]
 
 
@@ -126,13 +126,13 @@ def _reduce_type(*avals, computation, jaxpr, dimensions: tuple[int, ...]) -> lis
             "reduce operands must have one shape, got"
             f" {', '.join(str(x.shape) for x in operands)}.",
             *operands,
-            why="they are reduced together, element by element.",
+            why="They are reduced together, element by element.",
         )
     if any(v.shape for v in inits):
         raise value_problem(
             f"reduce found non-scalar initial value: {[v.shape for v in inits]}",
             *inits,
-            why="the computation starts from scalars.",
+            why="The computation starts from scalars.",
         )
     if any(x.dtype != v.dtype for x, v in zip(operands, inits, strict=True)):
         raise type_problem(
@@ -152,17 +152,17 @@ def on_arrays(jaxpr: ClosedJaxpr, rank: int) -> Callable[..., Sequence[Any]]:
     """Return the computation on arrays of `rank` axes, elementwise."""
 
     def combine(a: Sequence[Any], b: Sequence[Any]) -> Sequence[Any]:
-        return _mapped(jaxpr, rank, (*a, *b))
+        return _eval_mapped(jaxpr, rank, (*a, *b))
 
     return combine
 
 
-def _mapped(jaxpr: ClosedJaxpr, rank: int, xs: Sequence[Any]) -> Sequence[Any]:
+def _eval_mapped(jaxpr: ClosedJaxpr, rank: int, xs: Sequence[Any]) -> Sequence[Any]:
     if rank == 0:
         return eval_jaxpr(jaxpr.jaxpr, jaxpr.consts, *xs)
     axis = Axis(no_name, core.aval_of(xs[0]).shape[0])
     outs, dims = batch_flat(
-        lambda *lanes: _mapped(jaxpr, rank - 1, lanes), axis, xs, [0] * len(xs)
+        lambda *lanes: _eval_mapped(jaxpr, rank - 1, lanes), axis, xs, [0] * len(xs)
     )
     return [move_lane(x, axis, d, 0) for x, d in zip(outs, dims, strict=True)]
 
@@ -175,7 +175,7 @@ def _reduce_jvp(primals: Any, tangents: Any, **params: Any) -> Any:
         raise problem(
             NotImplementedError,
             "reduce cannot be differentiated with respect to its initial values.",
-            why="they are neutral elements, used any number of times.",
+            why="They are neutral elements, used any number of times.",
             tries=["combine the value with the result of the reduction"],
         )
     if all(type(t) is Zero for t in ts):
@@ -184,14 +184,14 @@ def _reduce_jvp(primals: Any, tangents: Any, **params: Any) -> Any:
     shape = core.aval_of(operands[0]).shape
     rank = len(shape) - len(axes)
 
-    def written_out(*xs: Any) -> Sequence[Any]:
+    def by_fold(*xs: Any) -> Sequence[Any]:
         out = fold(xs, on_arrays(jaxpr, rank + 1), inits, axes)
         if any(shape[i] == 0 for i in axes):
             return out
-        starts = [broadcast(v, core.aval_of(x).shape) for v, x in zip(inits, out)]
-        return on_arrays(jaxpr, rank)(starts, out)
+        broadcast_inits = [broadcast(v, core.aval_of(x).shape) for v, x in zip(inits, out)]
+        return on_arrays(jaxpr, rank)(broadcast_inits, out)
 
-    return jvp_flat(written_out, operands, ts)
+    return jvp_flat(by_fold, operands, ts)
 
 
 def _reduce_batch(axis: Any, args: Any, dims: Any, **params: Any) -> Any:
@@ -201,7 +201,7 @@ def _reduce_batch(axis: Any, args: Any, dims: Any, **params: Any) -> Any:
         raise problem(
             NotImplementedError,
             "reduce cannot be vmapped over its initial values.",
-            why="they are neutral elements, the same for all lanes.",
+            why="They are neutral elements, equal for all lanes.",
             tries=["combine the value with the result of the reduction"],
         )
     lane = next(d for d in lanes if d is not None)
@@ -226,7 +226,7 @@ def _lower_reduce(ctx, *args, computation, jaxpr: ClosedJaxpr, dimensions) -> li
 def emit_computation(ctx, region, kinds: Sequence[Any], jaxpr: ClosedJaxpr) -> None:
     """Fill the region of a reduction with a jaxpr of scalars.
 
-    Such a region sees nothing around it, so captured arrays become constants inside.
+    Such a region cannot use values from outside, so captured arrays become constants inside.
     """
     captured, ctx.consts = ctx.consts, {}
     with ctx.block(region, *kinds) as scalars:
@@ -238,7 +238,7 @@ reduce_p.abstract = _reduce_type
 reduce_p.jvp = _reduce_jvp
 reduce_p.batch = _reduce_batch
 reduce_p.lower = _lower_reduce
-# The program is kept with the jaxpr, and must not keep the function alive.
+# The compiled program is cached with the jaxpr, and must not keep the function alive.
 reduce_p.impl = lambda *args, computation, **params: dispatch.run(
     reduce_p, args, {"computation": None, **params}
 )
@@ -259,17 +259,17 @@ _MONOIDS: dict[Any, tuple[Callable[..., Any], Callable[[Any], Any]]] = {
 def monoid_of(
     computation: Any, dtype: Any, init: Any
 ) -> tuple[Callable[..., Any], Callable[[Any], Any]] | None:
-    """Return the monoid that a computation is, if it starts from the neutral element."""
+    """Return the monoid for a computation that starts from its neutral element, or None."""
     try:
-        found = _MONOIDS.get(computation)
+        monoid = _MONOIDS.get(computation)
     except TypeError:  # unhashable
         return None
-    if found is None or isinstance(init, Tracer) or dtypes.is_extended(dtype):
+    if monoid is None or isinstance(init, Tracer) or dtypes.is_extended(dtype):
         return None
     value = np.asarray(init)
-    if value.shape or not np.array_equal(value, np.asarray(found[1](dtype))):
+    if value.shape or not np.array_equal(value, np.asarray(monoid[1](dtype))):
         return None
-    return found
+    return monoid
 
 
 def reduce(
@@ -283,16 +283,16 @@ def reduce(
 
     Args:
       operands: a pytree of arrays of one shape.
-      init_values: a pytree like it, of scalars: neutral elements of the computation.
+      init_values: a pytree of scalars like `operands`: neutral elements of the computation.
       computation: takes two pytrees of scalars and returns one; associative.
       dimensions: the axes to reduce, which disappear.
-      out_sharding: how to lay the result out on devices (for sums alone).
+      out_sharding: the sharding of the result (only for sums).
 
     Returns:
       A pytree like `operands`, of arrays of their dtypes without the axes `dimensions`.
 
     Raises:
-      TypeError, ValueError: trees, shapes or dtypes do not fit.
+      TypeError, ValueError: trees, shapes or dtypes are incompatible.
       NotImplementedError: the computation closes over traced values.
 
     Example:
@@ -306,10 +306,12 @@ def reduce(
         raise value_problem(
             "Operands must have the same tree structure as init_values:"
             f" {treedef} vs. {init_treedef}",
-            why="each operand starts from a value of its own.",
+            why="Each operand has its own initial value.",
         )
     if not xs:
-        raise value_problem("reduce needs at least one operand.", why="there is no shape.")
+        raise value_problem(
+            "reduce needs at least one operand.", why="Without operands there is no shape."
+        )
     rank = len(core.aval_of(xs[0]).shape)
     axes = tuple(a + rank if -rank <= a < 0 else a for a in int_tuple(dimensions, "dimensions"))
     if len(xs) == 1 and tree.treedef_is_leaf(treedef):
@@ -318,25 +320,25 @@ def reduce(
             if monoid[0] is reduce_sum:
                 out = reduce_sum(xs[0], axes, out_sharding=out_sharding)
             else:
-                _refuse_sharding(out_sharding)
+                _check_no_out_sharding(out_sharding)
                 out = monoid[0](xs[0], axes)
             kind = core.aval_of(out)
             weak = kind.weak_type and core.aval_of(inits[0]).weak_type
             return cast(out, kind.dtype, weak)
-    _refuse_sharding(out_sharding)
+    _check_no_out_sharding(out_sharding)
     cells = [core.aval_of(v) for v in inits]
-    # Checked before the computation is staged on scalars of these types.
+    # Check the types before the computation is staged on scalars of them.
     _reduce_type(*map(core.aval_of, xs), *cells, computation=None, jaxpr=None, dimensions=axes)
     jaxpr = staged_computation("reduce", computation, treedef, cells)
     outs = reduce_p.bind(*xs, *inits, computation=computation, jaxpr=jaxpr, dimensions=axes)
     return tree.unflatten(treedef, outs)
 
 
-def _refuse_sharding(out_sharding: Any) -> None:
+def _check_no_out_sharding(out_sharding: Any) -> None:
     if out_sharding is not None:
         raise problem(
             NotImplementedError,
-            "reduce takes out_sharding for sums alone.",
-            why="other reductions are laid out by the compiler.",
+            "reduce supports out_sharding only for sums.",
+            why="The compiler chooses the sharding of other reductions.",
             tries=["lax.with_sharding_constraint on the result"],
         )

@@ -1,8 +1,7 @@
-"""Reductions over axes: sums, products, extremes and their positions, bits.
+"""Reductions over axes: sums, products, extrema and their positions, bits.
 
-A reduction drops its axes.
-
-Knows no windows (reduce_window.py) and no scans along an axis (cumulative.py).
+A reduction removes its axes.  Windows are in reduce_window.py, and scans along an axis in
+cumulative.py.
 Next: generic.py, reductions by any computation.
 """
 
@@ -71,29 +70,29 @@ def _end(dtype: Any, sign: int) -> Any:
     if dtypes.is_integer(dtype):
         info = ml_dtypes.iinfo(dtype)
         return info.max if sign > 0 else info.min
-    part = dtypes.real_of(dtype)
-    value: Any = np.asarray(sign * np.inf, part)[()]
+    part_dtype = dtypes.real_of(dtype)
+    value: Any = np.asarray(sign * np.inf, part_dtype)[()]
     if not np.isinf(value):
-        limits = ml_dtypes.finfo(part)
+        limits = ml_dtypes.finfo(part_dtype)
         value = limits.max if sign > 0 else limits.min
-    return value if part == dtype else dtype.type(complex(value, value))
+    return value if part_dtype == dtype else dtype.type(complex(value, value))
 
 
 def all_ones(dtype: Any) -> Any:
-    """Return the value of which all bits are set."""
+    """Return the value with all bits set."""
     return highest(dtype) if dtypes.kind(dtype) in ("bool", "uint") else -1
 
 
-# ------------------------------------------------------------------------- machinery
+# --------------------------------------------------------------------------- helpers
 
 
 def check_axes(name: str, aval: Any, axes: Sequence[int]) -> tuple[int, ...]:
-    """Return the shape without its reduced axes; ValueError if they do not fit."""
+    """Return the shape without its reduced axes; raise ValueError for invalid axes."""
     if len(set(axes)) != len(axes):
         raise errors.value_error(
             f"duplicate value in 'axes' of reduction: {axes}",
             which=aval.str_short(True),
-            why="an axis can be reduced once.",
+            why="An axis can be reduced only once.",
         )
     n = len(aval.shape)
     if not all(0 <= a < n for a in axes):
@@ -131,13 +130,13 @@ def emit_monoid(ctx: Any, region: Any, prim: Primitive, cell: Any) -> None:
 
 
 def drop_axes(dim: int, axes: Sequence[int]) -> tuple[tuple[int, ...], int]:
-    """For a lane axis at `dim`: the reduced axes among all, and where the lanes end."""
+    """Return the reduced axes of operands with a lane axis at `dim`, and the result's."""
     moved = tuple(a + (a >= dim) for a in axes)
     return moved, dim - sum(a < dim for a in moved)
 
 
 def reduction_sharding_rule(specs: Any, avals: Any, outs: Any, params: Any) -> list[Any]:
-    """Results lie as the operands do, without the reduced axes."""
+    """Give results the operands' specs without the reduced axes."""
     axes = params["axes"]
     n = len(outs)
     return [tuple(s for i, s in enumerate(spec) if i not in axes) for spec in specs[:n]]
@@ -180,8 +179,8 @@ def reduction(
 
 def _sum_transpose(ct: Any, x: Any, *, axes: Any, out_sharding: Any) -> list[Any]:
     shape = x.aval.shape
-    kept = tuple(i for i in range(len(shape)) if i not in axes)
-    return [core_ops.broadcast_in_dim(ct, shape, kept) if axes else ct]
+    remaining_axes = tuple(i for i in range(len(shape)) if i not in axes)
+    return [core_ops.broadcast_in_dim(ct, shape, remaining_axes) if axes else ct]
 
 
 _HALF = (dtypes.float16, dtypes.bfloat16)
@@ -194,7 +193,7 @@ def _checked_sum_type(x: Any, **params: Any) -> Any:
         raise errors.value_error(
             f"reduce_sum on operand {x.str_short(True)} is not allowed when"
             " jax_allow_f16_reductions=False.",
-            why="few of many half-precision numbers are left in their sum.",
+            why="A half-precision sum of many numbers loses most of their digits.",
             tries=["x.astype('float32')", "dtype='float32'"],
         )
     return _sum_type(x, **params)
@@ -210,16 +209,16 @@ def reduce_sum(operand: Any, axes: Sequence[int], *, out_sharding: Any = None) -
 
     Args:
       operand: an array of numbers.
-      axes: which axes; non-negative, each once.
-      out_sharding: how to lay the result out on devices (None: the compiler's choice).
+      axes: the axes; non-negative, each once.
+      out_sharding: the sharding of the result (None: the compiler's choice).
 
     Returns:
-      An array of `operand`'s dtype (small integers wrap around) without `axes`; of no
-      elements, 0.
+      An array of `operand`'s dtype (integers wrap around) without `axes`; 0 if there are no
+      elements.
 
     Raises:
-      TypeError: bools.
-      ValueError: axes that do not exist or come twice.
+      TypeError: `operand` is boolean.
+      ValueError: an axis does not exist or is repeated.
 
     Example:
       >>> import minijax.numpy as jnp
@@ -233,18 +232,18 @@ def reduce_sum(operand: Any, axes: Sequence[int], *, out_sharding: Any = None) -
     )
 
 
-# -------------------------------------------------------------------------- extremes
+# --------------------------------------------------------------------------- extrema
 
 
 def _extremum_tangent(t: Any, ans: Any, x: Any, *, axes: Any, **_: Any) -> Any:
-    """Return the mean of the tangents of those elements that equal the answer."""
+    """Return the mean of the tangents of those elements that equal the result."""
     shape = core.aval_of(x).shape
     if any(shape[i] == 0 for i in axes):
-        return reduce_sum(t, axes)  # of nothing the extremum is a constant
-    kept = tuple(1 if i in axes else n for i, n in enumerate(shape))
-    where = cast(eq(x, reshape(ans, kept)), core.aval_of(t).dtype)
-    count = reduce_sum(where, axes)
-    return div(reduce_sum(mul(t, where), axes), count)
+        return reduce_sum(t, axes)  # the extremum of no elements is a constant
+    keepdims_shape = tuple(1 if i in axes else n for i, n in enumerate(shape))
+    is_extremum = cast(eq(x, reshape(ans, keepdims_shape)), core.aval_of(t).dtype)
+    count = reduce_sum(is_extremum, axes)
+    return div(reduce_sum(mul(t, is_extremum), axes), count)
 
 
 reduce_max_p = reduction("reduce_max", ANY, lowest, max_p)
@@ -262,14 +261,14 @@ def reduce_max(operand: Any, axes: Sequence[int]) -> Any:
 
     Args:
       operand: an array of any dtype; nan is larger than anything.
-      axes: which axes; non-negative, each once.
+      axes: the axes; non-negative, each once.
 
     Returns:
-      An array of `operand`'s dtype without `axes`; of no elements, the lowest value of
-      the dtype.
+      An array of `operand`'s dtype without `axes`; the lowest value of the dtype if there
+      are no elements.
 
     Raises:
-      ValueError: axes that do not exist or come twice.
+      ValueError: an axis does not exist or is repeated.
 
     Example:
       >>> import minijax.numpy as jnp
@@ -284,14 +283,14 @@ def reduce_min(operand: Any, axes: Sequence[int]) -> Any:
 
     Args:
       operand: an array of any dtype; nan is smaller than anything.
-      axes: which axes; non-negative, each once.
+      axes: the axes; non-negative, each once.
 
     Returns:
-      An array of `operand`'s dtype without `axes`; of no elements, the highest value of
-      the dtype.
+      An array of `operand`'s dtype without `axes`; the highest value of the dtype if there
+      are no elements.
 
     Raises:
-      ValueError: axes that do not exist or come twice.
+      ValueError: an axis does not exist or is repeated.
 
     Example:
       >>> import minijax.numpy as jnp
@@ -305,7 +304,7 @@ def reduce_min(operand: Any, axes: Sequence[int]) -> Any:
 
 
 def _prod_jvp(primals: Sequence[Any], tangents: Sequence[Any], *, axes: Any) -> Any:
-    # Dividing the product by each factor would fail where one is zero.
+    # Dividing the product by each factor would fail if one is zero.
     (x,), (t,) = primals, tangents
     if type(t) is Zero:
         ans = reduce_prod_p.bind(x, axes=axes)
@@ -328,15 +327,15 @@ def reduce_prod(operand: Any, axes: Sequence[int]) -> Any:
 
     Args:
       operand: an array of numbers.
-      axes: which axes; non-negative, each once.
+      axes: the axes; non-negative, each once.
 
     Returns:
-      An array of `operand`'s dtype (small integers wrap around) without `axes`; of no
-      elements, 1.
+      An array of `operand`'s dtype (integers wrap around) without `axes`; 1 if there are no
+      elements.
 
     Raises:
-      TypeError: bools.
-      ValueError: axes that do not exist or come twice.
+      TypeError: `operand` is boolean.
+      ValueError: an axis does not exist or is repeated.
 
     Example:
       >>> import minijax.numpy as jnp
@@ -357,14 +356,14 @@ zero_jvp(reduce_xor_p)
 
 
 def reduce_and(operand: Any, axes: Sequence[int]) -> Any:
-    """Bitwise and over axes.
+    """Compute the bitwise and over axes.
 
     Args:
       operand: an array of an integer dtype or bool.
-      axes: which axes; non-negative, each once.
+      axes: the axes; non-negative, each once.
 
     Returns:
-      An array of `operand`'s dtype without `axes`; of no elements, all bits set.
+      An array of `operand`'s dtype without `axes`; all bits set if there are no elements.
 
     Example:
       >>> import minijax.numpy as jnp
@@ -375,14 +374,14 @@ def reduce_and(operand: Any, axes: Sequence[int]) -> Any:
 
 
 def reduce_or(operand: Any, axes: Sequence[int]) -> Any:
-    """Bitwise or over axes.
+    """Compute the bitwise or over axes.
 
     Args:
       operand: an array of an integer dtype or bool.
-      axes: which axes; non-negative, each once.
+      axes: the axes; non-negative, each once.
 
     Returns:
-      An array of `operand`'s dtype without `axes`; of no elements, 0.
+      An array of `operand`'s dtype without `axes`; 0 if there are no elements.
 
     Example:
       >>> import minijax.numpy as jnp
@@ -393,14 +392,14 @@ def reduce_or(operand: Any, axes: Sequence[int]) -> Any:
 
 
 def reduce_xor(operand: Any, axes: Sequence[int]) -> Any:
-    """Exclusive or over axes.
+    """Compute the bitwise exclusive or over axes.
 
     Args:
       operand: an array of an integer dtype or bool.
-      axes: which axes; non-negative, each once.
+      axes: the axes; non-negative, each once.
 
     Returns:
-      An array of `operand`'s dtype without `axes`; of no elements, 0.
+      An array of `operand`'s dtype without `axes`; 0 if there are no elements.
 
     Example:
       >>> import minijax.numpy as jnp
@@ -410,7 +409,7 @@ def reduce_xor(operand: Any, axes: Sequence[int]) -> Any:
     return reduce_xor_p.bind(operand, axes=int_tuple(axes, "axes"))
 
 
-# ------------------------------------------------------------- positions of extremes
+# -------------------------------------------------------------- positions of extrema
 
 
 def position(name: str, direction: str, worst: Callable[[Any], Any]) -> Primitive:
@@ -431,7 +430,7 @@ def position(name: str, direction: str, worst: Callable[[Any], Any]) -> Primitiv
                 "argmin and argmax require non-empty reduced dimension."
                 f" operand.shape={x.shape} {axis=}",
                 x,
-                why="no element has a position there.",
+                why="An empty axis has no positions.",
             )
         dtypes.check_holds(name, x.shape[axis] - 1, index_dtype)
         return shaped(x.shape[:axis] + x.shape[axis + 1 :], index_dtype)
@@ -452,30 +451,34 @@ def position(name: str, direction: str, worst: Callable[[Any], Any]) -> Primitiv
     return out
 
 
-def _emit_position(ctx, x, aval, axis: int, index, direction: str, worst):
-    """Emit a reduction of (value, position) pairs: nan wins, then the first one."""
+def _emit_position(ctx, x, aval, axis: int, index_dtype, direction: str, worst):
+    """Emit a reduction of (value, position) pairs; nan wins, and ties go to the first."""
     out = ctx.avals_out[0]
-    where = ctx.op("iota", shaped(aval.shape, index), iota_dimension=ctx.i64(axis))
-    cell, place, flag = (shaped((), d) for d in (aval.dtype, index, dtypes.bool_))
+    positions = ctx.op("iota", shaped(aval.shape, index_dtype), iota_dimension=ctx.i64(axis))
+    cell, index_aval, flag = (shaped((), d) for d in (aval.dtype, index_dtype, dtypes.bool_))
     op = ctx.region_op(
         "stablehlo.reduce",
         [ctx.type(shaped(out.shape, aval.dtype)), ctx.type(out)],
-        [x, where, ctx.constant(worst, cell), ctx.constant(0, place)],
+        [x, positions, ctx.constant(worst, cell), ctx.constant(0, index_aval)],
         dimensions=ctx.i64s((axis,)),
     )
-    kinds = [ctx.type(cell), ctx.type(place)] * 2
+    kinds = [ctx.type(cell), ctx.type(index_aval)] * 2
     with ctx.block(op.regions[0], *kinds) as (a, i, b, j):
         nan_a = emit_compare(ctx, "NE", a, a, cell)
         beats = emit_precedes(ctx, direction, a, b, cell)
         tie = emit_compare(ctx, "EQ", a, b, cell)
-        if ctx.platform != "cpu":  # reduces in order: of two nans, `a` is the first
+        if (
+            ctx.platform != "cpu"
+        ):  # CPUs reduce in order, so that `a` precedes `b` if both are nan
             nan_b = emit_compare(ctx, "NE", b, b, cell)
             tie = ctx.op("or", flag, tie, ctx.op("and", flag, nan_a, nan_b))
             nan_a = ctx.op("and", flag, nan_a, ctx.op("not", flag, nan_b))
         wins = ctx.op("or", flag, beats, nan_a)
-        earlier = emit_compare(ctx, "LT", i, j, place)
+        earlier = emit_compare(ctx, "LT", i, j, index_aval)
         first = ctx.op("or", flag, wins, ctx.op("and", flag, tie, earlier))
-        ctx.return_(ctx.op("select", cell, first, a, b), ctx.op("select", place, first, i, j))
+        ctx.return_(
+            ctx.op("select", cell, first, a, b), ctx.op("select", index_aval, first, i, j)
+        )
     return op.results[1]
 
 
@@ -495,8 +498,8 @@ def argmax(operand: Any, axis: int, index_dtype: Any) -> Any:
       Positions counted from 0, an array of `index_dtype` without `axis`.
 
     Raises:
-      TypeError: `index_dtype` is no integer dtype.
-      ValueError: no such axis, or an empty one.
+      TypeError: `index_dtype` is not an integer dtype.
+      ValueError: the axis does not exist or is empty.
 
     Example:
       >>> import minijax.numpy as jnp
@@ -519,8 +522,8 @@ def argmin(operand: Any, axis: int, index_dtype: Any) -> Any:
       Positions counted from 0, an array of `index_dtype` without `axis`.
 
     Raises:
-      TypeError: `index_dtype` is no integer dtype.
-      ValueError: no such axis, or an empty one.
+      TypeError: `index_dtype` is not an integer dtype.
+      ValueError: the axis does not exist or is empty.
 
     Example:
       >>> import minijax.numpy as jnp

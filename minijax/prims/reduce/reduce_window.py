@@ -1,11 +1,10 @@
-"""Windows under any computation: reduce_window, and select_and_scatter.
+"""Window reductions by any computation: reduce_window, and select_and_scatter.
 
-A computation that is a sum, a maximum or a minimum from its neutral element becomes
-that primitive of window_reductions.py.  Any other is staged once on scalars, and lives in the
-equation as a jaxpr; its derivative is that of the same windows written out as shifted
-slices.
+A sum, a maximum or a minimum with its neutral element as the initial value becomes that
+primitive of window_reductions.py.  Any other computation is staged once on scalars, and the
+equation contains its jaxpr.  Its derivative combines shifted slices elementwise.
 
-window_reductions.py holds what windows are; its primitives are handed on from here.
+window_reductions.py contains the helpers for windows.
 """
 
 from __future__ import annotations
@@ -52,7 +51,7 @@ reduce_window_p = Primitive("reduce_window", multiple_results=True)
 
 
 def _halves(args: Sequence[Any]) -> tuple[Sequence[Any], Sequence[Any]]:
-    """Operands and initial values."""
+    """Split arguments into operands and initial values."""
     return args[: len(args) // 2], args[len(args) // 2 :]
 
 
@@ -85,7 +84,7 @@ def _windows_jvp(primals, tangents, *, jaxpr: Jaxpr, consts, **params):
     if not all(type(t) is Zero for t in init_ts):
         raise errors.type_error(
             "reduce_window jvp does not support non-zero init_value_tangent.",
-            why="initial values are neutral elements, used any number of times.",
+            why="Initial values are neutral elements, used any number of times.",
             tries=["combine the value with the result of the reduction"],
         )
     if all(type(t) is Zero for t in ts):
@@ -97,16 +96,16 @@ def _windows_jvp(primals, tangents, *, jaxpr: Jaxpr, consts, **params):
     shape = core.aval_of(operands[0]).shape
     inside = window_slices(broadcast(np.True_, shape), np.False_, **params)
 
-    def written_out(*xs: Any) -> Sequence[Any]:
+    def by_slices(*xs: Any) -> Sequence[Any]:
         slices = [window_slices(x, v, **params) for x, v in zip(xs, inits, strict=True)]
         counts = core.aval_of(inside[0]).shape
         out: Sequence[Any] = [broadcast(v, counts) for v in inits]
-        for here, *values in zip(inside, *slices, strict=True):
-            more = combine(out, values)  # but what is padded takes no part
-            out = [select(here, x, y) for x, y in zip(more, out, strict=True)]
+        for is_inside, *values in zip(inside, *slices, strict=True):
+            combined = combine(out, values)  # ignored in the padding
+            out = [select(is_inside, x, y) for x, y in zip(combined, out, strict=True)]
         return out
 
-    return jvp_flat(written_out, operands, ts)
+    return jvp_flat(by_slices, operands, ts)
 
 
 def _windows_batch(axis: Any, args: Any, dims: Any, **params: Any) -> Any:
@@ -114,8 +113,8 @@ def _windows_batch(axis: Any, args: Any, dims: Any, **params: Any) -> Any:
     lanes, init_lanes = _halves(dims)
     if any(d is not None for d in init_lanes):
         raise NotImplementedError(
-            "reduce_window batching is not implemented for initial values.\nWhy: they"
-            " are neutral elements, the same for all lanes."
+            "reduce_window batching is not implemented for initial values.\nWhy: They"
+            " are neutral elements, equal for all lanes."
         )
     lane = next(d for d in lanes if d is not None)
     operands = [move_lane(x, axis, d, lane) for x, d in zip(operands, lanes, strict=True)]
@@ -156,20 +155,20 @@ def reduce_window(
 
     Args:
       operand: a pytree of arrays of one shape, of n axes.
-      init_value: a pytree like it, of scalars: neutral elements of the computation.
+      init_value: a pytree of scalars like `operand`: neutral elements of the computation.
       computation: takes two pytrees of scalars and returns one; associative.
       window_dimensions: the n sizes of the window.
-      window_strides: by how much it moves along each axis (default: 1).
+      window_strides: the n steps between windows (default: ones).
       padding: 'SAME', 'SAME_LOWER', 'VALID', or n pairs (low, high).
-      base_dilation, window_dilation: n factors by which operand and window are spread
+      base_dilation, window_dilation: n factors by which operand and window are dilated
         (default: ones).
 
     Returns:
-      A pytree like `operand`, of arrays of their dtypes with one element a window;
-      their shape is that of `reduce_window_shape_tuple`.
+      A pytree like `operand`, of arrays of their dtypes with one element per window.
+      `reduce_window_shape_tuple` returns their shape.
 
     Raises:
-      TypeError: windows do not fit, or dtypes differ.
+      TypeError: windows do not match the operand, or dtypes differ.
       ValueError: trees differ, or have no array.
 
     Example:
@@ -194,11 +193,11 @@ def reduce_window(
         dtype = core.aval_of(xs[0]).dtype
         init = inits[0]
         if type(init) is float and init in (np.inf, -np.inf):
-            init = scalar(init, dtype)  # an integer's least or greatest
+            init = scalar(init, dtype)  # the least or greatest integer
         if monoid_of(computation, dtype, init) and computation in _POOLS:
             return _POOLS[computation].bind(xs[0], **params)
     cells = [shaped((), core.aval_of(v).dtype) for v in inits]
-    # Checked before the computation is staged on scalars of these types.
+    # Check the types before the computation is staged on scalars of them.
     _windows_abstract(*map(core.aval_of, (*xs, *inits)), jaxpr=None, consts=(), **params)
     closed = staged_computation("reduce_window", computation, treedef, cells)
     inits = [
@@ -212,23 +211,23 @@ def reduce_window(
 
 
 def _window_params(
-    shape: Sequence[int], window: Any, strides: Any, padding: Any, base: Any, apart: Any
+    shape: Sequence[int], window: Any, strides: Any, padding: Any, base: Any, dilation: Any
 ) -> dict[str, Any]:
     window = tuple(map(int, window))
     n = len(window)
     strides = (1,) * n if strides is None else tuple(map(int, strides))
     base = ints(base, "base_dilation", n)
-    apart = ints(apart, "window_dilation", n)
+    dilation = ints(dilation, "window_dilation", n)
     if isinstance(padding, str) or hasattr(padding, "name"):
-        check_windows("reduce_window", shape, window, strides, [(0, 0)] * n, base, apart)
-        reach = [dilated(k, d) for k, d in zip(window, apart, strict=True)]
+        check_windows("reduce_window", shape, window, strides, [(0, 0)] * n, base, dilation)
+        reach = [dilated(k, d) for k, d in zip(window, dilation, strict=True)]
         padding = padtype_to_pads(shape, reach, strides, padding)
     return {
         "window_dimensions": window,
         "window_strides": strides,
         "padding": tuple((size_of(lo), size_of(hi)) for lo, hi in padding),
         "base_dilation": base,
-        "window_dilation": apart,
+        "window_dilation": dilation,
     }
 
 
@@ -240,7 +239,7 @@ select_and_scatter_p = Primitive("select_and_scatter")
 def _scatter_abstract(operand: Any, source: Any, init: Any, **_: Any) -> Any:
     if not operand.dtype == source.dtype == init.dtype:
         raise TypeError(
-            "select_and_scatter takes an operand, a source and an initial value of one"
+            "select_and_scatter requires an operand, a source and an initial value of one"
             f" dtype, got {operand.dtype}, {source.dtype}, {init.dtype}."
         )
     return shaped(operand.shape, operand.dtype)
@@ -269,7 +268,7 @@ def _scatter_lower(
     window_strides,
     padding,
 ):
-    if not ctx.avals_out[0].shape:  # one window, one element; XLA aborts here
+    if not ctx.avals_out[0].shape:  # one window with one element, for which XLA aborts
         (out,) = ctx.jaxpr(ClosedJaxpr(scatter_jaxpr, scatter_consts), init, source)
         return out
     op = emit_scatter(

@@ -1,10 +1,10 @@
 """Sums, maxima and minima over windows that slide along axes.
 
-reduce_window_sum is linear.  The tangent of reduce_window_max is the tangent of the
-element that was chosen in each window: select_and_gather_add.  Its transpose adds each
-cotangent to the element that was chosen: select_and_scatter_add.
+reduce_window_sum is linear.  The tangent of reduce_window_max is the tangent of the element
+chosen in each window: select_and_gather_add.  Its transpose adds each cotangent to the chosen
+element: select_and_scatter_add.
 
-Operand, window and result: see window_padding.py, which counts places.
+window_padding.py computes the number of windows.
 Source: the StableHLO specification, reduce_window and select_and_scatter.
 Next: reduce_window.py, windows under any computation.
 """
@@ -49,7 +49,7 @@ __all__ = (
     "select_and_scatter_add_p",
 )
 
-# ------------------------------------------------------------------ windows and places
+# -------------------------------------------------------------------- window parameters
 
 
 def check_windows(
@@ -61,7 +61,7 @@ def check_windows(
     base_dilation: Any,
     window_dilation: Any,
 ) -> tuple[int, ...]:
-    """Return the shape of a result; TypeError for windows that do not fit the operand."""
+    """Return the shape of a result; raise TypeError for windows that do not match."""
     if len(window_dimensions) != len(shape):
         raise errors.type_error(
             f"{name} got the wrong number of window_dimensions for operand: got"
@@ -119,8 +119,8 @@ def reduce_window_shape_tuple(
       operand_shape: the shape of the operand, of n axes.
       window_dimensions, window_strides: n sizes and n steps of the window.
       padding: n pairs (low, high) of elements to add.
-      base_dilation, window_dilation: n factors by which operand and window are spread,
-        or None: ones.
+      base_dilation, window_dilation: n factors by which operand and window are dilated, or
+        None: ones.
 
     Returns:
       A tuple of n ints.
@@ -151,7 +151,7 @@ def window_slices(
     base_dilation: Any,
     window_dilation: Any,
 ) -> list[Any]:
-    """For each offset in a window the elements there, one for each window."""
+    """Return for each offset in a window the elements of all windows at that offset."""
     counts = reduce_window_shape_tuple(
         core.aval_of(x).shape,
         window_dimensions,
@@ -177,9 +177,9 @@ def window_slices(
 
 
 def batch_windows(lane: int, params: dict[str, Any]) -> dict[str, Any]:
-    """Return the params of windows that stand still along a lane axis at `lane`."""
+    """Return the params of windows of size 1 along a lane axis at `lane`."""
     out = dict(params)
-    for name, idle in _IDLE.items():
+    for name, idle in _LANE_PARAMS.items():
         if name in out:
             values = list(out[name])
             values.insert(lane, idle)
@@ -187,7 +187,7 @@ def batch_windows(lane: int, params: dict[str, Any]) -> dict[str, Any]:
     return out
 
 
-_IDLE: dict[str, Any] = {
+_LANE_PARAMS: dict[str, Any] = {
     "window_dimensions": 1,
     "window_strides": 1,
     "padding": (0, 0),
@@ -204,14 +204,14 @@ def emit_windows(
     fill: Callable[[Any], None],
     params: dict[str, Any],
 ) -> list[Any]:
-    """stablehlo.reduce_window; `fill` fills its region, which combines two elements."""
+    """Emit stablehlo.reduce_window; `fill` fills its region, which combines elements."""
     if 0 in avals[0].shape:
         return [ctx.constant(0, a) for a in avals]
     if is_open(params["padding"]):
-        pads, spread = params["padding"], params["base_dilation"]
+        pads, dilation = params["padding"], params["base_dilation"]
         shape = ctx.avals_in[0].shape
         operands = [
-            padded(ctx, x, shaped(shape, out.dtype), init, pads, spread)[0]
+            padded(ctx, x, shaped(shape, out.dtype), init, pads, dilation)[0]
             for x, init, out in zip(operands, inits, avals, strict=True)
         ]
         n = len(pads)
@@ -271,14 +271,14 @@ def _monoid(
 
 
 def window_sharding_rule(specs: Any, avals: Any, outs: Any, params: Any) -> list[Any]:
-    """Results lie as operands do, also along windows: parts lend each other their edges."""
+    """Give results the first operand's spec: shards exchange the edges of windows."""
     return [specs[0] for _ in outs]
 
 
 def _sum_transpose(
     ct, x, *, window_dimensions, window_strides, padding, base_dilation, window_dilation
 ) -> list[Any]:
-    """Spread the cotangent by the strides; sum it over the windows turned around."""
+    """Dilate the cotangent by the strides, and sum it over reversed windows."""
     config = []
     for n, p, k, s, (lo, _), b, d in zip(
         x.aval.shape,
@@ -290,9 +290,9 @@ def _sum_transpose(
         window_dilation,
         strict=True,
     ):
-        reach = (k - 1) * d
-        low = reach - lo
-        config.append((low, dilated(n, b) + reach - dilated(p, s) - low, s - 1))
+        window_reach = (k - 1) * d
+        low = window_reach - lo
+        config.append((low, dilated(n, b) + window_reach - dilated(p, s) - low, s - 1))
     ct = pad(ct, dtypes.canonical(x.aval.dtype).type(0), config)
     ones = (1,) * len(config)
     return [
@@ -311,7 +311,7 @@ reduce_window_sum_p = _monoid("reduce_window_sum", add_p, lambda _: 0, NUMBER)
 linear_in_first(reduce_window_sum_p, _sum_transpose)
 
 
-def _chosen_jvp(prim: Primitive, better: Primitive) -> None:
+def _set_chosen_jvp(prim: Primitive, better: Primitive) -> None:
     """Set the jvp of a maximum or minimum: the tangent of the chosen element."""
 
     def jvp(primals: Any, tangents: Any, **params: Any) -> Any:
@@ -325,16 +325,16 @@ def _chosen_jvp(prim: Primitive, better: Primitive) -> None:
 
 
 reduce_window_max_p = _monoid("reduce_window_max", max_p, lowest, ANY)
-_chosen_jvp(reduce_window_max_p, ge_p)
+_set_chosen_jvp(reduce_window_max_p, ge_p)
 reduce_window_min_p = _monoid("reduce_window_min", min_p, highest, ANY)
-_chosen_jvp(reduce_window_min_p, le_p)
+_set_chosen_jvp(reduce_window_min_p, le_p)
 
 
 # ---------------------------------------------- the chosen element's tangent, and back
 
 
-def _worst(select_prim: Primitive) -> Callable[[Any], Any]:
-    """What is never chosen."""
+def _never_chosen(select_prim: Primitive) -> Callable[[Any], Any]:
+    """Return the function that returns the value of a dtype that is never chosen."""
     return lowest if select_prim.name in ("ge", "gt") else highest
 
 
@@ -351,14 +351,14 @@ def _gather_add_abstract(t, x, *, select_prim: Primitive, **params):
     return shaped(check_windows("select_and_gather_add", x.shape, **params), t.dtype)
 
 
-def _windows_chosen(t: Any, x: Any, *, select_prim: Primitive, **params: Any) -> Any:
-    """select_and_gather_add, written out: linear in t."""
-    xs = window_slices(x, _scalar(_worst(select_prim), x), **params)
+def _chosen_tangents(t: Any, x: Any, *, select_prim: Primitive, **params: Any) -> Any:
+    """Compute select_and_gather_add by slices; it is linear in t."""
+    xs = window_slices(x, _scalar(_never_chosen(select_prim), x), **params)
     ts = window_slices(t, _scalar(lambda _: 0, t), **params)
     best, chosen = xs[0], ts[0]
     for value, tangent in zip(xs[1:], ts[1:], strict=True):
-        stays = select_prim.bind(best, value)
-        best, chosen = select(stays, best, value), select(stays, chosen, tangent)
+        keep_best = select_prim.bind(best, value)
+        best, chosen = select(keep_best, best, value), select(keep_best, chosen, tangent)
     return chosen
 
 
@@ -374,10 +374,10 @@ def _gather_add_transpose(
     if {*base_dilation, *window_dilation} <= {1}:
         back = select_and_scatter_add_p.bind(ct, x, select_prim=select_prim, **params)
         return [back, None]
-    # StableHLO scatters without dilations only; what is written out has a transpose.
+    # StableHLO scatters only without dilations; the version by slices has a transpose.
     jaxpr, consts = stage(
         lambda tangent: [
-            _windows_chosen(
+            _chosen_tangents(
                 tangent,
                 x,
                 select_prim=select_prim,
@@ -402,14 +402,17 @@ def _pair_batch(prim: Primitive) -> Callable[..., Any]:
 
 
 def _gather_add_lower(ctx, t, x, *, select_prim: Primitive, **params):
-    """Windows over pairs of value and tangent, of which the better one stays."""
+    """Lower to windows over pairs of value and tangent, and keep the better pair."""
     (out,) = ctx.avals_out
     value, tangent = shaped((), ctx.avals_in[1].dtype), shaped((), out.dtype)
-    inits = [ctx.constant(_worst(select_prim)(value.dtype), value), ctx.constant(0, tangent)]
+    inits = [
+        ctx.constant(_never_chosen(select_prim)(value.dtype), value),
+        ctx.constant(0, tangent),
+    ]
 
     def better(a: Any, ta: Any, b: Any, tb: Any) -> list[Any]:
-        stays = select_prim.bind(a, b)
-        return [select(stays, a, b), select(stays, ta, tb)]
+        keep_first = select_prim.bind(a, b)
+        return [select(keep_first, a, b), select(keep_first, ta, tb)]
 
     return emit_windows(
         ctx,
@@ -422,8 +425,8 @@ def _gather_add_lower(ctx, t, x, *, select_prim: Primitive, **params):
 
 
 def _gather_add_lower_tpu(ctx: Any, t: Any, x: Any, **params: Any) -> Any:
-    """Written out: TPUs have windows over single arrays only."""
-    return ctx.fun(functools.partial(_windows_chosen, **params), t, x)[0]
+    """Lower to slices: TPUs support windows only over single arrays."""
+    return ctx.fun(functools.partial(_chosen_tangents, **params), t, x)[0]
 
 
 select_and_gather_add_p.abstract = _gather_add_abstract
@@ -481,12 +484,12 @@ def _scatter_add_lower(
     aval, out = ctx.avals_in[1], ctx.avals_out[0]
     if 0 in ctx.avals_in[0].shape or 0 in out.shape:
         return ctx.constant(0, out)
-    if not out.shape:  # one window, one element; XLA aborts here
+    if not out.shape:  # one window with one element, for which XLA aborts
         return source
     value, scalar = shaped((), aval.dtype), shaped((), out.dtype)
-    # Padding that is never chosen, with room to scatter into, and cut off again.
+    # Pad by values that are never chosen, scatter, and remove the padding.
     low, high = ([p[i] for p in padding] for i in (0, 1))
-    worst = ctx.constant(_worst(select_prim)(aval.dtype), value)
+    worst = ctx.constant(_never_chosen(select_prim)(aval.dtype), value)
     padded = tuple(n + a + b for n, a, b in zip(aval.shape, low, high, strict=True))
     x = emit_pad(ctx, x, worst, shaped(padded, aval.dtype), low, high)
     zero = ctx.constant(0, scalar)
@@ -504,7 +507,7 @@ def _scatter_add_lower(
 
 
 def emit_pad(ctx, x, fill, out, low: Sequence[int], high: Sequence[int]):
-    """stablehlo.pad, if there is any padding."""
+    """Emit stablehlo.pad if there is any padding."""
     if not any(low) and not any(high):
         return x
     return ctx.op(
@@ -519,7 +522,7 @@ def emit_pad(ctx, x, fill, out, low: Sequence[int], high: Sequence[int]):
 
 
 def emit_scatter(ctx, operands: Sequence[Any], out, window, strides, padding):
-    """stablehlo.select_and_scatter with empty regions: to choose, and to merge."""
+    """Emit stablehlo.select_and_scatter with two empty regions: choose and combine."""
     return ctx.region_op(
         "stablehlo.select_and_scatter",
         [ctx.type(out)],

@@ -1,9 +1,9 @@
-"""Primitives that join arrays, cut them and put them side by side.
+"""Primitives that join and split arrays, and repeat and pad them.
 
-concatenate and split, stack and unstack are each other's transposes.  Types are checked
-in the type rule.  The primitives that only change shape live in shapes.py.
+concatenate and split, stack and unstack are each other's transposes.  Types are checked in
+the type rule.  The primitives that only change the shape are in shapes.py.
 
-Next: slicing.py, which cuts out parts at given places.
+Next: slicing.py, which extracts slices.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ __all__ = (
     "optimization_barrier",
 )
 
-# ----------------------------------------------------------------- shared by this room
+# ----------------------------------------------------------------------- helpers
 
 
 def linear_many_jvp(prim: Primitive) -> None:
@@ -90,11 +90,11 @@ def linear_many_jvp(prim: Primitive) -> None:
 
 
 def lanes_first(axis: Any, args: Sequence[Any], dims: Sequence[Any]) -> list[Any]:
-    """All operands with their lane axes at the front; shared ones are repeated."""
+    """Return all operands with leading lane axes; unbatched ones are broadcast."""
     return [lane_to_front_unsharded(x, axis, d) for x, d in zip(args, dims, strict=True)]
 
 
-def cut(ctx: Any, x: Any, aval: Any, axis: int, start: int, stop: int) -> Any:
+def emit_slice(ctx: Any, x: Any, aval: Any, axis: int, start: int, stop: int) -> Any:
     """Emit `x[..., start:stop, ...]` along one axis."""
     low, high = [0] * aval.ndim, list(aval.shape)
     low[axis], high[axis] = start, stop
@@ -120,14 +120,14 @@ def _concatenate_type(*xs: Any, dimension: int) -> Any:
         raise type_problem(
             f"Cannot concatenate arrays with different numbers of dimensions: got {text}.",
             *xs,
-            why="concatenation joins along an axis that all arrays have.",
+            why="Arrays are concatenated along an axis that all of them have.",
             tries=["lax.expand_dims", "lax.stack to join along a new axis"],
         )
     if not 0 <= dimension < len(first):
         raise type_problem(
             f"concatenate dimension out of bounds: dimension {dimension} for shapes {text}.",
             *xs,
-            why="the axis must be one of theirs, counted from 0.",
+            why="The axis must be an axis of the arrays, counted from 0.",
             tries=["minijax.numpy.concatenate counts negative axes from the end"],
         )
     rests = {s[:dimension] + s[dimension + 1 :] for s in shapes}
@@ -137,7 +137,7 @@ def _concatenate_type(*xs: Any, dimension: int) -> Any:
             f" the one being concatenated: concatenating along dimension {dimension}"
             f" for shapes {text}.",
             *xs,
-            why="the result must be a full box.",
+            why="All other sizes must be equal.",
         )
     total = sum(s[dimension] for s in shapes)
     shape = (*first[:dimension], total, *first[dimension + 1 :])
@@ -148,8 +148,8 @@ def _concatenate_type(*xs: Any, dimension: int) -> Any:
 def _concatenate_transpose(ct: Any, *xs: Any, dimension: int) -> list[Any]:
     avals = [x.aval if is_linear(x) else core.aval_of(x) for x in xs]
     sizes = tuple(a.shape[dimension] for a in avals)
-    parts = split_p.bind(ct, sizes=sizes, axis=dimension)
-    return [p if is_linear(x) else None for p, x in zip(parts, xs, strict=True)]
+    pieces = split_p.bind(ct, sizes=sizes, axis=dimension)
+    return [p if is_linear(x) else None for p, x in zip(pieces, xs, strict=True)]
 
 
 def _concatenate_batch(axis: Any, args: Any, dims: Any, *, dimension: int) -> Any:
@@ -157,18 +157,18 @@ def _concatenate_batch(axis: Any, args: Any, dims: Any, *, dimension: int) -> An
     return concatenate_p.bind(*xs, dimension=dimension + 1), 0
 
 
-MANY = 256  # operands, from which they are joined in groups
+MANY = 256  # more operands are concatenated in groups
 
 
 def _concatenate_lower(ctx: Any, *xs: Any, dimension: int) -> Any:
-    return _joined(ctx, xs, ctx.avals_in, ctx.avals_out[0], dimension)
+    return _emit_concatenate(ctx, xs, ctx.avals_in, ctx.avals_out[0], dimension)
 
 
-def _joined(ctx: Any, xs: Any, avals: Any, out: Any, axis: int) -> Any:
-    """Emit a concatenation; of many operands in groups, behind barriers.
+def _emit_concatenate(ctx: Any, xs: Any, avals: Any, out: Any, axis: int) -> Any:
+    """Emit a concatenation, of many operands in groups behind barriers.
 
-    XLA's time to compile one grows with the square of the number of operands; without
-    barriers it makes one of nested ones.
+    XLA's compile time is quadratic in the number of operands.  Without barriers, XLA merges
+    nested concatenations into one.
     """
     if len(xs) > MANY:
         size = math.isqrt(len(xs) - 1) + 1
@@ -178,7 +178,8 @@ def _joined(ctx: Any, xs: Any, avals: Any, out: Any, axis: int) -> Any:
             shaped((*out.shape[:axis], n, *out.shape[axis + 1 :]), out.dtype) for n in sums
         ]
         groups = [
-            _joined(ctx, xs[r], avals, a, axis) for r, a in zip(ranges, avals, strict=True)
+            _emit_concatenate(ctx, xs[r], avals, a, axis)
+            for r, a in zip(ranges, avals, strict=True)
         ]
         xs = [
             ctx.create("stablehlo.optimization_barrier", [x.type], [x]).result for x in groups
@@ -198,18 +199,18 @@ linear_jvp(concatenate_p)
 
 
 def concatenate(operands: Any, dimension: int) -> Any:
-    """Join arrays along an axis that they have.
+    """Join arrays along an existing axis.
 
     Args:
-      operands: arrays of one dtype, of equal shapes but for axis `dimension`.
+      operands: arrays of one dtype and of equal shapes, except for axis `dimension`.
       dimension: the axis, counted from 0.
 
     Returns:
       An array of their dtype; its axis `dimension` has the sum of their sizes.
 
     Raises:
-      ValueError: there is no array.
-      TypeError: shapes or dtypes do not fit.
+      ValueError: `operands` is empty.
+      TypeError: shapes or dtypes are incompatible.
 
     Example:
       >>> import minijax.numpy as jnp
@@ -220,7 +221,7 @@ def concatenate(operands: Any, dimension: int) -> Any:
     if not xs:
         raise value_problem(
             "concatenate requires a non-empty sequences of arrays",
-            why="no array gives the result its dtype and its other axes.",
+            why="Without arrays, the result has no dtype and shape.",
         )
     if len(xs) == 1 and is_array(xs[0]):
         return xs[0]
@@ -235,14 +236,14 @@ def _split_type(x: Any, *, sizes: Any, axis: int) -> list[Any]:
         raise value_problem(
             f"Sizes passed to split must be nonnegative, got {list(sizes)}",
             x,
-            why="a part has a size.",
+            why="Each piece has a size.",
         )
     if sum(sizes) != x.shape[axis]:
         raise value_problem(
             f"Sum of sizes {sum(sizes)} must be equal to dimension {axis} of the"
             f" operand shape {list(x.shape)}",
             x,
-            why="each element belongs to one part.",
+            why="Each element belongs to one piece.",
         )
     before, after = x.shape[:axis], x.shape[axis + 1 :]
     return [shaped((*before, n, *after), x.dtype, x.weak_type) for n in sizes]
@@ -260,7 +261,7 @@ def _split_batch(lanes: Any, args: Any, dims: Any, *, sizes: Any, axis: int) -> 
 def _split_lower(ctx: Any, x: Any, *, sizes: Any, axis: int) -> list[Any]:
     aval = ctx.avals_in[0]
     stops = list(accumulate(sizes, initial=0))
-    return [cut(ctx, x, aval, axis, a, b) for a, b in pairwise(stops)]
+    return [emit_slice(ctx, x, aval, axis, a, b) for a, b in pairwise(stops)]
 
 
 split_p = primitive(
@@ -276,18 +277,18 @@ linear_many_jvp(split_p)
 
 
 def split(operand: Any, sizes: Any, axis: int = 0) -> list[Any]:
-    """Cut an array into parts of the given sizes along an axis.
+    """Split an array into pieces of the given sizes along an axis.
 
     Args:
       operand: an array of any shape and dtype.
-      sizes: the sizes of the parts, which add up to that of the axis.
+      sizes: the sizes of the pieces, which sum to the size of the axis.
       axis: the axis; a negative one counts from the end.
 
     Returns:
       A list of arrays of `operand`'s dtype, one for each of `sizes`.
 
     Raises:
-      ValueError: the sizes do not add up to the axis's, or there is no such axis.
+      ValueError: the sizes do not sum to the axis's size, or the axis does not exist.
 
     Example:
       >>> import minijax.numpy as jnp
@@ -308,7 +309,7 @@ def _stack_type(*xs: Any, axis: int) -> Any:
             "All input arrays must have the same shape. Got"
             f" {', '.join(str(x.shape) for x in xs)}.",
             *xs,
-            why="each array becomes one element along the new axis.",
+            why="Each array becomes one element along the new axis.",
         )
     dtype = same_dtype("stack", xs)
     weak = all(x.weak_type for x in xs)
@@ -316,8 +317,8 @@ def _stack_type(*xs: Any, axis: int) -> Any:
 
 
 def _stack_transpose(ct: Any, *xs: Any, axis: int) -> list[Any]:
-    parts = unstack_p.bind(ct, axis=axis)
-    return [p if is_linear(x) else None for p, x in zip(parts, xs, strict=True)]
+    pieces = unstack_p.bind(ct, axis=axis)
+    return [p if is_linear(x) else None for p, x in zip(pieces, xs, strict=True)]
 
 
 def _stack_batch(lanes: Any, args: Any, dims: Any, *, axis: int) -> Any:
@@ -328,10 +329,10 @@ def _stack_lower(ctx: Any, *xs: Any, axis: int) -> Any:
     out = ctx.avals_out[0]
     thin = shaped((*out.shape[:axis], 1, *out.shape[axis + 1 :]), out.dtype)
     xs = tuple(ctx.op("reshape", thin, x) for x in xs)
-    return _joined(ctx, xs, [thin] * len(xs), out, axis)
+    return _emit_concatenate(ctx, xs, [thin] * len(xs), out, axis)
 
 
-def _stack_lie(specs: Any, avals: Any, outs: Any, params: Any) -> list[Any]:
+def _stack_sharding_rule(specs: Any, avals: Any, outs: Any, params: Any) -> list[Any]:
     if any(s != specs[0] for s in specs):
         raise ambiguous_sharding_error(
             "All operands should have the same sharding. Got shardings"
@@ -347,7 +348,7 @@ stack_p = primitive(
     transpose=_stack_transpose,
     batch=_stack_batch,
     lower=_stack_lower,
-    sharding_rule=_stack_lie,
+    sharding_rule=_stack_sharding_rule,
 )
 linear_jvp(stack_p)
 
@@ -357,13 +358,13 @@ def stack(operands: Any, axis: int = 0) -> Any:
 
     Args:
       operands: arrays of one shape and dtype.
-      axis: where the new axis is in the result; a negative one counts from the end.
+      axis: the position of the new axis in the result; negative: from the end.
 
     Returns:
       An array of their dtype; the new axis has one index for each array.
 
     Raises:
-      ValueError: there is no array, or shapes differ.
+      ValueError: `operands` is empty, or shapes differ.
       TypeError: dtypes differ.
 
     Example:
@@ -376,14 +377,14 @@ def stack(operands: Any, axis: int = 0) -> Any:
     if not xs:
         raise value_problem(
             "stack requires a non-empty sequence of arrays",
-            why="no array gives the result its dtype and its other axes.",
+            why="Without arrays, the result has no dtype and shape.",
         )
     return stack_p.bind(*xs, axis=canonical_axis(axis, core.aval_of(xs[0]).ndim + 1))
 
 
 def _unstack_type(x: Any, *, axis: int) -> list[Any]:
-    part = shaped(x.shape[:axis] + x.shape[axis + 1 :], x.dtype, x.weak_type)
-    return [part] * x.shape[axis]
+    element = shaped(x.shape[:axis] + x.shape[axis + 1 :], x.dtype, x.weak_type)
+    return [element] * x.shape[axis]
 
 
 def _unstack_transpose(cts: Any, x: Any, *, axis: int) -> list[Any]:
@@ -401,14 +402,14 @@ def _unstack_batch(lanes: Any, args: Any, dims: Any, *, axis: int) -> Any:
 def _unstack_lower(ctx: Any, x: Any, *, axis: int) -> list[Any]:
     aval = ctx.avals_in[0]
     return [
-        ctx.op("reshape", out, cut(ctx, x, aval, axis, i, i + 1))
+        ctx.op("reshape", out, emit_slice(ctx, x, aval, axis, i, i + 1))
         for i, out in enumerate(ctx.avals_out)
     ]
 
 
-def _unstack_lie(specs: Any, avals: Any, outs: Any, params: Any) -> list[Any]:
+def _unstack_sharding_rule(specs: Any, avals: Any, outs: Any, params: Any) -> list[Any]:
     (spec,), at = specs, params["axis"]
-    check_replicated(spec, avals, [at], "unstack takes the axis apart, which must be whole.")
+    check_replicated(spec, avals, [at], "unstack requires an unsharded axis.")
     return [(*spec[:at], *spec[at + 1 :])] * len(outs)
 
 
@@ -419,7 +420,7 @@ unstack_p = primitive(
     batch=_unstack_batch,
     lower=_unstack_lower,
     many=True,
-    sharding_rule=_unstack_lie,
+    sharding_rule=_unstack_sharding_rule,
 )
 linear_many_jvp(unstack_p)
 
@@ -432,10 +433,10 @@ def unstack(x: Any, axis: int = 0) -> tuple[Any, ...]:
       axis: the axis; a negative one counts from the end.
 
     Returns:
-      A tuple of as many arrays as the axis's size, of `x`'s dtype.
+      A tuple of arrays of `x`'s dtype, one per index along the axis.
 
     Raises:
-      ValueError: there is no such axis.
+      ValueError: the axis does not exist.
 
     Example:
       >>> import minijax.numpy as jnp
@@ -456,7 +457,7 @@ def _tile_type(x: Any, *, reps: Any) -> Any:
 
 
 def _tile_transpose(ct: Any, x: Any, *, reps: Any) -> list[Any]:
-    """Sum over the copies: tile is (r, n) read in row-major order, axis by axis."""
+    """Sum over the copies: a tiled axis is (r, n) in row-major order."""
     shape: list[int] = []
     axes: list[int] = []
     for n, r in zip(x.aval.shape, reps, strict=True):
@@ -478,8 +479,8 @@ def _tile_lower(ctx: Any, x: Any, *, reps: Any) -> Any:
     return ctx.op("reshape", ctx.avals_out[0], x)
 
 
-def _tile_lies(specs: Any, avals: Any, outs: Any, params: Any) -> list[Any]:
-    """Axes of which there is one copy lie as they do; others must be whole."""
+def _tile_sharding_rule(specs: Any, avals: Any, outs: Any, params: Any) -> list[Any]:
+    """Give axes with one copy the operand's spec; others must be unsharded."""
     for i, (entry, n) in enumerate(zip(specs[0], params["reps"], strict=True)):
         if entry is not None and n != 1:
             raise ambiguous_sharding_error(
@@ -496,22 +497,22 @@ tile_p = primitive(
     transpose=_tile_transpose,
     batch=_tile_batch,
     lower=_tile_lower,
-    sharding_rule=_tile_lies,
+    sharding_rule=_tile_sharding_rule,
 )
 
 
 def tile(operand: Any, reps: Any) -> Any:
-    """Lay `reps[i]` copies of an array side by side along each axis `i`.
+    """Concatenate `reps[i]` copies of an array along each axis `i`.
 
     Args:
       operand: an array of any shape and dtype.
-      reps: one non-negative number an axis.
+      reps: one non-negative number per axis.
 
     Returns:
-      An array of `operand`'s dtype; axis i has size `reps[i]` times as large.
+      An array of `operand`'s dtype; axis i is larger by the factor `reps[i]`.
 
     Raises:
-      TypeError: there is not one number an axis, or one is negative.
+      TypeError: there is not one number per axis, or one is negative.
 
     Example:
       >>> import minijax.numpy as jnp
@@ -524,7 +525,7 @@ def tile(operand: Any, reps: Any) -> Any:
         raise type_problem(
             "reps length must be equal to the ndim of x, got"
             f" len(reps)={len(reps)} and x.ndim={ndim}.",
-            why="lax adds no axes.",
+            why="lax does not add axes.",
             tries=["minijax.numpy.tile, which does"],
         )
     return tile_p.bind(operand, reps=reps)
@@ -551,18 +552,18 @@ def _pad_type(x: Any, value: Any, *, padding_config: Any) -> Any:
     link = "and"
     if value.shape:
         what = f"padding_value must be a scalar; got shape {value.shape}, for"
-        why = "it is repeated"
+        why = "It is repeated"
     elif len(config) != len(x.shape):
         what = "length of padding_config must equal the number of axes of operand, got"
         link = "for"
-        why = "each axis needs (low, high, interior)"
+        why = "Each axis needs (low, high, interior)"
     elif any(inside < 0 for _, _, inside in config):
         what = "interior padding in padding_config must be nonnegative, got"
-        why = "it is a gap"
+        why = "It is the width of a gap"
     elif any(n < 0 for n in sizes):
         what = "Dimension size after padding is not at least 0, got result shape"
         what += f" {sizes}, for"
-        why = "negative padding takes away more than there is"
+        why = "Negative padding removes more elements than the axis has"
     else:
         return shaped(sizes, x.dtype, x.weak_type and value.weak_type)
     raise value_problem(
@@ -571,7 +572,7 @@ def _pad_type(x: Any, value: Any, *, padding_config: Any) -> Any:
 
 
 def _pad_transpose(ct: Any, x: Any, value: Any, *, padding_config: Any) -> list[Any]:
-    """Cut out the operand's places; all the rest is the padding value's share."""
+    """Slice the operand's cotangent; the sum of the rest is the padding value's."""
     zero = zero_array(shaped((), ct.dtype))
     shrunk = tuple((-low, -high, 0) for low, high, _ in padding_config)
     strides = tuple(inside + 1 for _, _, inside in padding_config)
@@ -622,13 +623,13 @@ linear_jvp(pad_p)
 
 
 def pad(operand: Any, padding_value: Any, padding_config: Any) -> Any:
-    """Put `padding_value` around, and between, the elements of an array.
+    """Insert `padding_value` around and between the elements of an array.
 
     Args:
       operand: an array of any shape and dtype.
       padding_value: a scalar of the same dtype.
-      padding_config: for each axis (low, high, interior): how many to add before, after
-        (negative: take away), and between neighbours.
+      padding_config: for each axis (low, high, interior): how many to insert before, after
+        (negative: remove), and between neighbours.
 
     Returns:
       An array of `operand`'s dtype; an axis of size n has size
@@ -636,7 +637,7 @@ def pad(operand: Any, padding_value: Any, padding_config: Any) -> Any:
 
     Raises:
       TypeError: dtypes differ.
-      ValueError: the configuration does not fit.
+      ValueError: the configuration does not match the operand.
 
     Example:
       >>> import minijax.numpy as jnp
@@ -652,16 +653,16 @@ def pad(operand: Any, padding_value: Any, padding_config: Any) -> Any:
 
 
 def is_float0(t: Any) -> bool:
-    """Whether a tangent is that of a value that cannot move."""
+    """Whether a tangent is zero because its value is not differentiable."""
     return type(t) is Zero and bool(t.aval.dtype == dtypes.float0)
 
 
 def _barrier_jvp(primals: Sequence[Any], tangents: Sequence[Any]) -> Any:
-    moving = [i for i, t in enumerate(tangents) if not is_float0(t)]
-    passed = [instantiate(tangents[i]) for i in moving]
+    differentiable = [i for i, t in enumerate(tangents) if not is_float0(t)]
+    passed = [instantiate(tangents[i]) for i in differentiable]
     outs = optimization_barrier_p.bind(*primals)
     out_ts: list[Any] = [Zero(core.aval_of(x).to_tangent()) for x in outs]
-    for i, t in zip(moving, optimization_barrier_p.bind(*passed), strict=True):
+    for i, t in zip(differentiable, optimization_barrier_p.bind(*passed), strict=True):
         out_ts[i] = t
     return outs, out_ts
 
@@ -681,13 +682,13 @@ optimization_barrier_p: Primitive = primitive(
 
 
 def optimization_barrier(operand: Any, /) -> Any:
-    """Hand values on, keeping the compiler from moving work across this point.
+    """Return values unchanged, and prevent the compiler from moving work across this point.
 
     Args:
       operand: a tree of arrays.
 
     Returns:
-      The same tree; each leaf is known only when all of them are.
+      The same tree; each leaf is available only after all leaves are computed.
 
     Example:
       >>> import minijax.numpy as jnp
@@ -703,12 +704,12 @@ keep_nans(concatenate_p, split_p, stack_p, unstack_p, tile_p, optimization_barri
 keep_finite(concatenate_p, split_p, stack_p, unstack_p, tile_p, pad_p)
 
 
-def _together(avals, params):
-    """All operands become parts of the results."""
+def _uses_keys_together(avals, params):
+    """Return the key use of primitives whose operands become parts of the result."""
     return KeyUse(dict.fromkeys(range(len(avals)), True), frozenset({0}))
 
 
-concatenate_p.uses_keys = stack_p.uses_keys = _together
+concatenate_p.uses_keys = stack_p.uses_keys = _uses_keys_together
 tile_p.uses_keys = FORWARDS
 split_p.uses_keys = lambda avals, params: KeyUse(
     {0: True}, frozenset(range(len(params["sizes"])))

@@ -1,4 +1,4 @@
-"""Arrays that are made of no operand: numbers along an axis, memory to be written, zeros.
+"""Arrays without operands: numbers along an axis, uninitialized memory, zeros.
 
 Next: full.py, concatenation.py.
 """
@@ -30,13 +30,13 @@ def _iota_type(*, dtype: Any, shape: Any, dimension: Any, sharding: Any) -> Any:
         raise type_problem(
             f"iota does not accept dtype {dtype}. Accepted dtypes are subtypes of"
             " integer, floating, complexfloating.",
-            why="positions are numbers.",
+            why="Positions are numbers.",
         )
     if not 0 <= dimension < len(shape):
         raise value_problem(
             "iota dimension must be between 0 and len(shape), got"
             f" dimension={dimension} for shape={shape}.",
-            why="numbers must run along an axis that exists.",
+            why="The numbers increase along an existing axis.",
         )
     dtypes.check_holds("iota", shape[dimension] - 1, dtype)
     return shaped(shape, dtype)
@@ -55,7 +55,7 @@ def iota(dtype: Any, size: int) -> Any:
     """Return the numbers 0, 1, ... `size` - 1.
 
     Args:
-      dtype: the dtype, of numbers.
+      dtype: a numeric dtype.
       size: how many.
 
     Returns:
@@ -72,20 +72,20 @@ def iota(dtype: Any, size: int) -> Any:
 def broadcasted_iota(
     dtype: Any, shape: Any, dimension: int, *, out_sharding: Any = None
 ) -> Any:
-    """Each element's index along axis `dimension`.
+    """Return each element's index along axis `dimension`.
 
     Args:
-      dtype: the dtype, of numbers.
+      dtype: a numeric dtype.
       shape: the shape of the result.
       dimension: the axis along which to count, non-negative.
-      out_sharding: how to lay the result out on devices (None: the compiler's choice).
+      out_sharding: the sharding of the result (None: the compiler's choice).
 
     Returns:
       An array of this shape and dtype.
 
     Raises:
       TypeError: `dtype` is bool.
-      ValueError: there is no such axis.
+      ValueError: the axis does not exist.
 
     Example:
       >>> import numpy as np
@@ -111,7 +111,7 @@ def _empty_lower(ctx: Any, *, shape: Any, dtype: Any, out_sharding: Any) -> Any:
 
 
 def _empty_lower_device(ctx: Any, *, shape: Any, dtype: Any, out_sharding: Any) -> Any:
-    """Memory as it is found, where the compiler can hand it out."""
+    """Lower to uninitialized memory, on platforms whose compiler supports it."""
     aval = ctx.avals_out[0]
     if dtypes.is_extended(dtype):
         return ctx.constant(0, aval)
@@ -126,12 +126,12 @@ empty_p.lowers_key_arrays = True
 
 
 def empty(shape: Any, dtype: Any, *, out_sharding: Any = None) -> Any:
-    """Return an array whose elements nobody should read before writing them.
+    """Return an array whose elements should not be read before they are written.
 
     Args:
       shape: the shape, a sequence of ints or an int.
       dtype: the dtype.
-      out_sharding: how to lay the result out on devices (None: the compiler's choice).
+      out_sharding: the sharding of the result (None: the compiler's choice).
 
     Returns:
       An array of this shape and dtype.
@@ -140,7 +140,7 @@ def empty(shape: Any, dtype: Any, *, out_sharding: Any = None) -> Any:
       >>> empty((2, 3), 'float32').shape
       (2, 3)
 
-    Differs from NumPy: the elements are zeros, since memory is never handed out as is.
+    Differs from NumPy: on CPUs the elements are zeros.
     """
     return empty_p.bind(
         shape=shape_tuple(shape),
@@ -150,9 +150,9 @@ def empty(shape: Any, dtype: Any, *, out_sharding: Any = None) -> Any:
 
 
 def zero_array(aval: Any) -> Any:
-    """Zeros of a type; a scalar one stays a literal where it is staged.
+    """Return zeros of a type; a scalar becomes a literal when it is staged.
 
-    Keys are of words that are zero.
+    Key arrays have zero words.
     """
     if dtypes.is_extended(aval.dtype):
         rules = dtypes.rules_of(aval.dtype)

@@ -1,6 +1,6 @@
-"""`ds`: a window of fixed size at a position that may be a value, for subscripts.
+"""`ds`: a slice of static size with a start that may be traced, for subscripts.
 
-Next: slicing.py, whose operations it becomes.
+Next: slicing.py, which implements it.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from ...base import errors, tree
 
 
 class Slice:
-    """`size` elements from `start` on, each `stride` after the last.
+    """A slice of `size` elements from `start`, `stride` apart.
 
     >>> Slice(1, 2)
     Slice(start=1, size=2, stride=1)
@@ -36,7 +36,7 @@ class Slice:
 
     @classmethod
     def from_slice(cls, slc: slice, size: int) -> Slice:
-        """What a slice with fixed ends takes of an axis of size `size`."""
+        """Return a slice with static bounds, applied to an axis of `size`."""
         start, stop, step = slc.indices(size)
         return cls(start, len(range(start, stop, step)), step)
 
@@ -61,24 +61,24 @@ tree.register_pytree_node(
         if type(s.start) is int
         else ((s.start,), (s.size, s.stride))
     ),
-    lambda fixed, moving: Slice(*moving, *fixed),
+    lambda static, traced: Slice(*traced, *static),
 )
 
 
 def ds(start: Any, size: Any = None, stride: int | None = None) -> Any:
-    """Return a window for subscripts, whose position may be a value.
+    """Return a slice of static size for subscripts, with a start that may be traced.
 
     Args:
-      start: where it begins, an int or an integer scalar.
-      size: how many elements it has (static); None: `start` of them, from the first on.
-      stride: how far apart they are; None: 1.
+      start: the first index, an int or an integer scalar.
+      size: the static number of elements; None: the first `start` elements.
+      stride: the distance between elements; None: 1.
 
     Returns:
-      What stands between brackets: `x[ds(i, 2)]` is `x[i:i + 2]`; `ds(None)` is `:`.
-      Positions beyond the end are moved inside.
+      An index: `x[ds(i, 2)]` is `x[i:i + 2]`; `ds(None)` is `:`.  A start that is too large
+      is clamped so that the slice is in bounds.
 
     Raises:
-      ValueError: there is no size but a stride; or the stride is negative.
+      ValueError: a stride is passed without a size, or it is negative.
 
     Example:
       >>> import minijax as mj, minijax.numpy as jnp

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from ...ir import core
+from ...ir import core, hooks
 from ...passes.ad_util import core_ops
 from ...runtime.arrays.array import ARRAYS
 from ...runtime.arrays.transfers import put_numpy
@@ -27,34 +27,35 @@ __all__ = ("full", "full_like", "dtype")
 
 
 def full(shape: Any, fill_value: Any, dtype: Any = None, *, sharding: Any = None) -> Any:
-    """Return an array of which every element is `fill_value`.
+    """Return an array filled with `fill_value`.
 
     Args:
       shape: the shape, a sequence of ints or an int.
       fill_value: a scalar.
-      dtype: the dtype; by default that of `fill_value`.
-      sharding: where to put the array, or None.
+      dtype: the dtype (default: the dtype of `fill_value`).
+      sharding: the sharding of the array, or None.
 
     Returns:
-      An array of this shape and dtype; weakly typed if `fill_value` is and no `dtype`
-      is given.
+      An array of this shape and dtype, weakly typed if `fill_value` is and `dtype` is None.
 
     Raises:
-      TypeError: `fill_value` is no scalar, or the shape no sequence of ints.
+      TypeError: `fill_value` is not a scalar, or the shape not a sequence of ints.
 
     Example:
       >>> full((2,), 1.5)
       Array([1.5, 1.5], dtype=float32, weak_type=True)
     """
     shape = shape_tuple(shape)
-    if dtype is not None and type(fill_value) is int:  # of any size
+    if (
+        dtype is not None and type(fill_value) is int
+    ):  # also an int beyond the default int's range
         return _filled(shape, fill_value, user_dtype(dtype, "full"), False, sharding)
     aval = core.aval_of(fill_value)
     if aval.shape:
         raise type_problem(
             f"full must be called with scalar fill_value, got fill_value.shape {aval.shape}.",
             aval,
-            why="every element gets the same value.",
+            why="Every element gets the same value.",
             tries=["lax.broadcast_in_dim", "minijax.numpy.full, which broadcasts"],
         )
     weak = dtype is None and aval.weak_type
@@ -66,15 +67,15 @@ def full(shape: Any, fill_value: Any, dtype: Any = None, *, sharding: Any = None
 
 
 def _filled(shape: tuple[int, ...], value, dtype, weak: bool, sharding):
-    """`full`, with all of the type given."""
+    """Return `full` for an explicit dtype and weak type."""
     if dtypes.is_extended(dtype) and (type(value) is int or core.aval_of(value).dtype != dtype):
         rules = dtypes.rules_of(dtype)
         if rules is not None:
             return rules.full(shape, value, dtype)
-        # A number stands for keys of which it is every word.
-        whole = (*shape, *dtype.base_shape)
-        words = _filled(whole, value, dtype.base_dtype, False, None)
-        out = core.registry["random_wrap"].bind(words, impl=dtype.impl)
+        # A number fills every word of the keys.
+        words_shape = (*shape, *dtype.base_shape)
+        words = _filled(words_shape, value, dtype.base_dtype, False, None)
+        out = hooks.wrap_key_words.call(words, dtype.impl)
     else:
         out = cast(value, dtype, weak)
         if shape:
@@ -91,21 +92,21 @@ def _filled(shape: tuple[int, ...], value, dtype, weak: bool, sharding):
 def full_like(
     x: Any, fill_value: Any, dtype: Any = None, shape: Any = None, sharding: Any = None
 ) -> Any:
-    """Return an array like `x` of which every element is `fill_value`.
+    """Return an array like `x`, filled with `fill_value`.
 
     Args:
-      x: an array, or anything with a shape and a dtype.
+      x: an array, or another object with a shape and a dtype.
       fill_value: a scalar.
-      dtype, shape: those of the result; by default those of `x`.
-      sharding: where to put the array; None for where `x` lies, if it is committed or
-        a `ShapeDtypeStruct` with a sharding, and of this shape or whole on each device.
+      dtype, shape: the result's dtype and shape (default: those of `x`).
+      sharding: the sharding of the result.  None: the sharding of `x`, if `x` is committed or
+        a `ShapeDtypeStruct` with a sharding, and has this shape or is fully replicated.
 
     Returns:
-      An array of `x`'s shape and dtype, or those given; weakly typed as `x` is, unless
-      `dtype` is given.
+      An array of `x`'s shape and dtype, unless overridden; weakly typed if `x` is and `dtype`
+      is None.
 
     Raises:
-      TypeError: `fill_value` is no scalar.
+      TypeError: `fill_value` is not a scalar.
 
     Example:
       >>> full_like(full((2,), 1.5), 2)
@@ -115,7 +116,7 @@ def full_like(
         shape = np.shape(x) if type(x) in dtypes.PYTHON_SCALARS else x.shape
     shape = shape_tuple(shape)
     if sharding is None:
-        sharding = place_of_like(x, shape)
+        sharding = sharding_of_like(x, shape)
     if dtype is not None or (type(fill_value) is not int and core.aval_of(fill_value).shape):
         out = full(shape, fill_value, dtype, sharding=sharding)
         aval = _type_of_like(x)
@@ -130,25 +131,27 @@ def full_like(
 
 
 def _type_of_like(x: Any) -> Any:
-    """Return the type of a value; of anything else with a dtype, one without axes."""
+    """Return the type of a value, or a scalar type for another object with a dtype."""
     if core.is_value(x):
         return core.aval_of(x)
-    return shaped((), dtypes.canonical(x.dtype)).update(manual_axis_kinds=manual_of_like(x))
+    return shaped((), dtypes.canonical(x.dtype)).update(
+        manual_axis_kinds=manual_axis_kinds_of_like(x)
+    )
 
 
-def manual_of_like(x: Any) -> Any:
-    """Along which axes of `shard_map` an array like a `ShapeDtypeStruct` varies."""
-    kinds, known = getattr(x, "manual_axis_type", None), core.typed_axes()
-    if not isinstance(kinds, ManualAxisType) or not known:
+def manual_axis_kinds_of_like(x: Any) -> Any:
+    """Return the manual axis kinds of an array like a `ShapeDtypeStruct`."""
+    kinds, typed_axes = getattr(x, "manual_axis_type", None), core.typed_axes()
+    if not isinstance(kinds, ManualAxisType) or not typed_axes:
         return None
-    in_scope = {k: getattr(kinds, k).intersection(known) for k in ManualAxisKinds._fields}
-    return to_axis_kinds(ManualAxisType(**in_scope), known)
+    in_scope = {k: getattr(kinds, k).intersection(typed_axes) for k in ManualAxisKinds._fields}
+    return to_axis_kinds(ManualAxisType(**in_scope), typed_axes)
 
 
-def place_of_like(x: Any, shape: tuple[int, ...]) -> Any:
-    """Return where an array like `x`, of this shape, is to lie: the sharding of `x`.
+def sharding_of_like(x: Any, shape: tuple[int, ...]) -> Any:
+    """Return the sharding of an array like `x` with this shape: the sharding of `x`.
 
-    None if `x` has none of its own, or cuts axes that this shape may not have.
+    None if `x` has no sharding, or is sharded along axes that this shape may lack.
     """
     if type(x) in ARRAYS:
         if core.STATE.trace is not core.EVAL or not x.committed:
@@ -158,21 +161,21 @@ def place_of_like(x: Any, shape: tuple[int, ...]) -> Any:
     sharding = x.sharding
     if shape == x.shape or not isinstance(sharding, NamedSharding):
         return sharding
-    whole = sharding.is_fully_replicated
-    return sharding.with_spec(PartitionSpec()) if whole else None
+    is_replicated = sharding.is_fully_replicated
+    return sharding.with_spec(PartitionSpec()) if is_replicated else None
 
 
 def dtype(x: Any) -> Any:
-    """Return the dtype of a value; of a type, that of arrays made of it.
+    """Return the dtype of a value, or of arrays of a scalar type.
 
     Args:
-      x: an array or number; or a type of numbers: Python's, NumPy's, or a `np.dtype`.
+      x: an array or number; or a scalar type of Python or NumPy, or a `np.dtype`.
 
     Returns:
-      The dtype that an array of it has: with 64-bit types off, of 32 bits at most.
+      The dtype of an array of it; without 64-bit types, of 32 bits at most.
 
     Raises:
-      TypeError: neither an array nor a type of numbers.
+      TypeError: `x` is neither an array nor a scalar type.
       ValueError: `x` is None.
 
     Example:
@@ -187,5 +190,5 @@ def dtype(x: Any) -> Any:
 
 
 def zeros_like(x: Any) -> Any:
-    """Zeros of the shape, dtype and weak type of `x`."""
+    """Return zeros of the shape, dtype and weak type of `x`."""
     return zero_array(core.aval_of(x))

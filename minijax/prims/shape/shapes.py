@@ -1,11 +1,11 @@
 """Primitives that change an array's shape or the order of its axes, not its elements.
 
-Each is one block: type, transpose, batch, lowering.  All are linear in operand 0, so
-their jvp is themselves (`linear_in_first`).  Types are checked in the type rule, which
-runs once for each new combination of types; functions only normalise their arguments
-and take the shortcuts that keep no-ops out of jaxprs.
+Each is one block: type, transpose, batch, lowering.  All are linear in operand 0, so their
+jvp binds the same primitive (`linear_in_first`).  Types are checked in the type rule, which
+runs once per combination of types.  Functions only normalise their arguments and return
+operands unchanged where the operation would be a no-op.
 
-This room joins and cuts nothing: that is concatenation.py, which hands these names on.
+Primitives that join and split arrays are in concatenation.py.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ __all__ = (
 Rule = Callable[..., Any]
 
 
-# ----------------------------------------------------------------- shared by this room
+# ----------------------------------------------------------------------- helpers
 
 
 def primitive(
@@ -99,14 +99,14 @@ def primitive(
 
 
 def is_array(x: Any) -> bool:
-    """Whether `x` is an array or a tracer, which a shortcut may hand back as it is."""
+    """Whether `x` is an array or a tracer, which a no-op may return unchanged."""
     return type(x) in ARRAYS or isinstance(x, core.Tracer)
 
 
 def problem(
     error: type[Exception], what: str, *values: Any, why: str, tries: Sequence[str] = ()
 ) -> Exception:
-    """Return an error in the house's form about values or abstract values."""
+    """Return an error in minijax's form about values or abstract values."""
     avals = [v if isinstance(v, AbstractValue) else core.aval_of(v) for v in values]
     return errors.error(
         error,
@@ -124,7 +124,7 @@ shape_problem = functools.partial(problem, errors.ShapeError)
 
 
 def int_tuple(values: Any, what: str) -> tuple[int, ...]:
-    """Return a tuple of Python ints; TypeError for anything that is no sequence of ints."""
+    """Return a sequence as a tuple of ints; raise TypeError for anything else."""
     if isinstance(values, _NO_SEQUENCES):
         raise _shape_error(values, what)
     try:
@@ -133,31 +133,31 @@ def int_tuple(values: Any, what: str) -> tuple[int, ...]:
         if isinstance(values, (tuple, list)) and builtins.any(
             isinstance(v, SymbolicDim) for v in values
         ):
-            known: Any = (size_of(v, what) for v in values)
-            return tuple(known)
+            sizes: Any = (size_of(v, what) for v in values)
+            return tuple(sizes)
         raise _shape_error(values, what) from None
 
 
-# What holds ints, and may yet be no shape.
+# Iterables that may contain ints but are not shapes.
 _NO_SEQUENCES = (str, bytes, dict, set, frozenset)
 
 
 def shape_tuple(shape: Any, what: str = "shape") -> tuple[int, ...]:
-    """Return a shape as a tuple; one integer stands for an array of one axis."""
+    """Return a shape as a tuple; one integer is the shape of an array of one axis."""
     one = isinstance(shape, (int, SymbolicDim))
     return int_tuple((shape,) if one else shape, what)
 
 
 def size_of(value: Any, what: str) -> Any:
-    """One size as a Python int, or a `SymbolicDim`; TypeError for anything else."""
+    """Return a size as an int or a `SymbolicDim`; raise TypeError for anything else."""
     return value if isinstance(value, SymbolicDim) else int_tuple([value], what)[0]
 
 
 def _shape_error(values: Any, what: str) -> TypeError:
     text = f"Shapes must be 1D sequences of concrete values of integer type, got {values}."
     why = f"{what}: a shape is part of the program, not of its data."
-    given = values if isinstance(values, (tuple, list)) else (values,)
-    traced = [v for v in given if isinstance(v, core.Tracer)]
+    items = values if isinstance(values, (tuple, list)) else (values,)
+    traced = [v for v in items if isinstance(v, core.Tracer)]
     if not traced:
         return errors.type_error(text, why=why, tries=["a tuple of Python ints"])
     tries = [
@@ -168,17 +168,17 @@ def _shape_error(values: Any, what: str) -> TypeError:
 
 
 def check_sizes(name: str, what: str, sizes: Sequence[int]) -> None:
-    """ShapeError if any size is negative."""
+    """Raise ShapeError if any size is negative."""
     if is_negative(sizes):
         raise shape_problem(
             f"{name} {what} must have every element be nonnegative, got {sizes}.",
-            why="a negative size or position means nothing here.",
+            why="Sizes and positions cannot be negative here.",
             tries=[f"compute {what} from x.shape"],
         )
 
 
 def lane_first(x: Any, dim: int) -> Any:
-    """`x` with its lane axis moved to the front."""
+    """Return `x` with its lane axis moved to the front."""
     return x if dim == 0 else core_ops.move_axis(x, dim, 0)
 
 
@@ -194,43 +194,45 @@ def _broadcast_type(x, *, shape, broadcast_dimensions, sharding):
         what = "target broadcast shape must have equal or higher rank to the operand"
         what += f" shape; got operand ndim {ndim} and target broadcast ndim"
         what += f" {len(shape)}."
-        why = "no axis is dropped."
+        why = "No axis is dropped."
     elif len(dims) != ndim:
         what = "broadcast_dimensions must have length equal to operand ndim; got"
         what += f" broadcast_dimensions {dims} for operand ndim {ndim}."
-        why = "each axis needs a place."
+        why = "Each axis needs a position."
     elif any(d >= len(shape) for d in dims):
         what = "broadcast_dimensions must be a subset of output dimensions,"
         what += f" got {dims} for operand ndim {ndim} and shape {shape}."
-        why = "the result has fewer axes."
+        why = "The result has fewer axes."
     elif any(n not in (1, shape[d]) for n, d in zip(x.shape, dims, strict=True)):
         what = "operand dimension sizes must either be 1, or be equal to their"
         what += " corresponding dimensions in the target broadcast shape; got operand"
         what += f" of shape {x.shape}, target broadcast shape {shape},"
         what += f" broadcast_dimensions {dims}"
-        why = "an axis of size 1 repeats, others become axes of their size."
+        why = "An axis of size 1 repeats, and others keep their size."
     elif len(set(dims)) < len(dims):
         what = f"broadcast_dimensions must not contain duplicates, got {dims}"
-        why = "two axes cannot share a place."
+        why = "Two axes cannot have the same position."
     else:
         return shaped(shape, x.dtype, x.weak_type)
     raise shape_problem(
         f"broadcast_in_dim {what}",
         x,
         why=why,
-        tries=["minijax.numpy.broadcast_to lines axes up from the last"],
+        tries=["minijax.numpy.broadcast_to, which aligns axes from the last"],
     )
 
 
 def _broadcast_transpose(ct, x, *, shape, broadcast_dimensions, sharding) -> list[Any]:
     old = x.aval.shape
-    kept = [(d, i) for i, d in enumerate(broadcast_dimensions) if old[i] != 1]
-    places = {d for d, _ in kept}
-    axes = tuple(d for d in range(len(shape)) if d not in places)
+    repeated_dims = [(d, i) for i, d in enumerate(broadcast_dimensions) if old[i] != 1]
+    operand_dims = {d for d, _ in repeated_dims}
+    axes = tuple(d for d in range(len(shape)) if d not in operand_dims)
     out = core_ops.sum(ct, axes) if axes else ct
-    order = [i for _, i in sorted(kept)]  # the operand's axes as they lie in `out`
-    if order != sorted(order):
-        out = transpose(out, tuple(np.argsort(order).tolist()))
+    operand_axes = [
+        i for _, i in sorted(repeated_dims)
+    ]  # the operand's axes in the order of `out`
+    if operand_axes != sorted(operand_axes):
+        out = transpose(out, tuple(np.argsort(operand_axes).tolist()))
     return [expand_dims(out, [i for i, n in enumerate(old) if n == 1])]
 
 
@@ -250,7 +252,7 @@ def _broadcast_lower(ctx, x, *, shape, broadcast_dimensions, sharding):
     return ctx.op("broadcast_in_dim", ctx.avals_out[0], x, broadcast_dimensions=dims)
 
 
-def _broadcast_lie(specs: Any, avals: Any, outs: Any, params: Any) -> list[Any]:
+def _broadcast_sharding_rule(specs: Any, avals: Any, outs: Any, params: Any) -> list[Any]:
     spec: list[Any] = [None] * len(outs[0].shape)
     for d, entry in zip(params["broadcast_dimensions"], specs[0], strict=True):
         spec[d] = entry
@@ -263,7 +265,7 @@ broadcast_in_dim_p = primitive(
     transpose=_broadcast_transpose,
     batch=_broadcast_batch,
     lower=_broadcast_lower,
-    sharding_rule=_broadcast_lie,
+    sharding_rule=_broadcast_sharding_rule,
 )
 broadcast_in_dim_p.out_sharding_param = "sharding"
 broadcast_in_dim_p.pretty = {"shape": ..., "broadcast_dimensions": (), "sharding": ...}
@@ -278,13 +280,13 @@ def broadcast_in_dim(
       operand: an array; an axis has size 1 or the size of the axis that it becomes.
       shape: the shape of the result.
       broadcast_dimensions: one axis of the result for each axis of `operand`.
-      out_sharding: how to lay the result out on devices (None: the compiler's choice).
+      out_sharding: the sharding of the result (None: the compiler's choice).
 
     Returns:
       An array of `shape` and `operand`'s dtype.
 
     Raises:
-      TypeError: the shapes do not fit.
+      TypeError: the shapes are incompatible.
 
     Example:
       >>> import minijax.numpy as jnp
@@ -297,9 +299,9 @@ def broadcast_in_dim(
     same = shape == old and dims == tuple(range(len(shape)))
     if same and out_sharding is None and is_array(operand):
         return operand
-    where = canonicalize_out_sharding("broadcast_in_dim", out_sharding, operand)
+    sharding = canonicalize_out_sharding("broadcast_in_dim", out_sharding, operand)
     return broadcast_in_dim_p.bind(
-        operand, shape=shape, broadcast_dimensions=dims, sharding=where
+        operand, shape=shape, broadcast_dimensions=dims, sharding=sharding
     )
 
 
@@ -309,7 +311,7 @@ def broadcast(operand: Any, sizes: Any, *, out_sharding: Any = None) -> Any:
     Args:
       operand: an array of any shape and dtype.
       sizes: the sizes of the new axes.
-      out_sharding: how to lay the result out on devices (None: the compiler's choice).
+      out_sharding: the sharding of the result (None: the compiler's choice).
 
     Returns:
       An array of `operand`'s dtype and shape `(*sizes, *operand.shape)`.
@@ -338,10 +340,10 @@ def broadcast_to_rank(x: Any, rank: int) -> Any:
 
     Args:
       x: an array of any shape and dtype.
-      rank: how many axes it should have at least.
+      rank: the least number of axes.
 
     Returns:
-      An array of `x`'s dtype; `x` itself if it has so many axes or more.
+      An array of `x`'s dtype; `x` itself if it has at least `rank` axes.
 
     Example:
       >>> import minijax.numpy as jnp
@@ -355,14 +357,13 @@ def broadcast_to_rank(x: Any, rank: int) -> Any:
 
 
 def broadcast_shapes(*shapes: Any) -> tuple[int, ...]:
-    """Return the shape of arrays of these shapes combined elementwise, as NumPy has it.
+    """Return the shape to which arrays of these shapes broadcast, by NumPy's rules.
 
     Args:
-      shapes: sequences of sizes, lined up from the last axis; an axis of size 1
-        repeats.
+      shapes: sequences of sizes, aligned from the last axis; an axis of size 1 repeats.
 
     Returns:
-      A tuple of ints; () of no shapes.
+      A tuple of ints; () for no shapes.
 
     Raises:
       ValueError: the shapes do not broadcast.
@@ -386,24 +387,24 @@ def broadcast_shapes(*shapes: Any) -> tuple[int, ...]:
         if len(wide) > 1:
             raise value_problem(
                 f"Incompatible shapes for broadcasting: shapes={tuples}.",
-                why=f"sizes {sorted(wide)} meet in one axis; only 1 repeats.",
+                why=f"One axis has the sizes {sorted(wide)}; only 1 repeats.",
             )
         out.append(wide.pop() if wide else 1)
     return tuple(out)
 
 
 def broadcast_to(x: Any, shape: tuple[int, ...]) -> Any:
-    """Repeat `x` to `shape`, axes lined up from the last."""
+    """Broadcast `x` to `shape`, with axes aligned from the last."""
     ndim = len(core.aval_of(x).shape)
     return broadcast_in_dim(x, shape, range(len(shape) - ndim, len(shape)))
 
 
 def broadcast_like(arr: Any, like_arr: Any) -> Any:
-    """Repeat `arr` to the shape of `like_arr`, axes lined up from the last.
+    """Broadcast `arr` to the shape of `like_arr`, with axes aligned from the last.
 
     Args:
-      arr: an array; an axis has size 1 or that of `like_arr`'s axis.
-      like_arr: an array, of which only the shape counts.
+      arr: an array; an axis has size 1 or the size of `like_arr`'s axis.
+      like_arr: an array; only its shape is used.
 
     Returns:
       An array of `arr`'s dtype and `like_arr`'s shape.
@@ -425,8 +426,8 @@ def _reshape_type(x: Any, *, new_sizes: Any, dimensions: Any, sharding: Any) -> 
         raise type_problem(
             f"reshape new_sizes must all be positive, got {new_sizes}.",
             x,
-            why="lax.reshape infers no size.",
-            tries=["minijax.numpy.reshape takes one -1"],
+            why="lax.reshape does not infer sizes.",
+            tries=["minijax.numpy.reshape, which accepts one -1"],
         )
     out = shaped(new_sizes, x.dtype, x.weak_type)
     if out.size != x.size:
@@ -435,14 +436,14 @@ def _reshape_type(x: Any, *, new_sizes: Any, dimensions: Any, sharding: Any) -> 
             f" {new_sizes} (total size {out.size}) for shape {x.shape}"
             f" (total size {x.size}).",
             x,
-            why="reshaping neither makes nor drops elements.",
+            why="A reshape keeps the number of elements.",
         )
     if dimensions is not None and sorted(dimensions) != list(range(len(x.shape))):
         raise type_problem(
             "reshape dimensions must be a permutation of operand dimensions, got"
             f" dimensions {dimensions} for shape {x.shape}.",
             x,
-            why="dimensions is the order in which elements are read.",
+            why="`dimensions` is the order in which axes are read.",
         )
     return out
 
@@ -450,8 +451,8 @@ def _reshape_type(x: Any, *, new_sizes: Any, dimensions: Any, sharding: Any) -> 
 def _reshape_transpose(ct, x, *, new_sizes, dimensions, sharding) -> list[Any]:
     old = x.aval.shape
     if dimensions is None:
-        there = sharding_for_aval(x.aval.to_ct_aval(), ct)
-        return [reshape_p.bind(ct, new_sizes=old, dimensions=None, sharding=there)]
+        target_sharding = sharding_for_aval(x.aval.to_ct_aval(), ct)
+        return [reshape_p.bind(ct, new_sizes=old, dimensions=None, sharding=target_sharding)]
     ct = reshape(ct, tuple(old[d] for d in dimensions))
     return [transpose(ct, tuple(np.argsort(dimensions).tolist()))]
 
@@ -472,23 +473,23 @@ def _reshape_batch(axis, args, dims, *, new_sizes, dimensions, sharding):
 def _reshape_lower(ctx, x, *, new_sizes, dimensions, sharding):
     if dimensions is not None:
         old = ctx.avals_in[0]
-        turned = shaped(tuple(old.shape[d] for d in dimensions), old.dtype)
-        x = ctx.op("transpose", turned, x, permutation=ctx.i64s(dimensions))
+        transposed = shaped(tuple(old.shape[d] for d in dimensions), old.dtype)
+        x = ctx.op("transpose", transposed, x, permutation=ctx.i64s(dimensions))
     return ctx.op("reshape", ctx.avals_out[0], x)
 
 
-def _reshape_lie(specs: Any, avals: Any, outs: Any, params: Any) -> list[Any]:
-    """Axes that are merged hand their cuts on, in order; one that is split, to the first
-    ones.
+def _reshape_sharding_rule(specs: Any, avals: Any, outs: Any, params: Any) -> list[Any]:
+    """Give merged axes the mesh axes of all their parts, and the first part of a split axis
+    its mesh axes.
 
-    Axes are taken in groups of equal products: of each group, one side is a single axis.
+    Axes are processed in groups of equal size products, with a single axis on one side.
     """
     (spec,), (x,), (out,) = specs, avals, outs
     sizes = specs.mesh.shape
     if params["dimensions"] is not None:
         spec = tuple(spec[d] for d in params["dimensions"])
         x = x.update(shape=tuple(x.shape[d] for d in params["dimensions"]))
-    found: list[Any] = [None] * len(out.shape)
+    out_spec: list[Any] = [None] * len(out.shape)
 
     def not_supported() -> Exception:
         return ambiguous_sharding_error(
@@ -497,35 +498,35 @@ def _reshape_lie(specs: Any, avals: Any, outs: Any, params: Any) -> list[Any]:
             f" {x.update(explicit_sharding=None).str_short(False)} with spec"
             f" {PartitionSpec(*spec)},"
             f" new sizes: {out.shape}",
-            why="an axis that is cut becomes the first part of another, or data move.",
+            why="Unless a sharded axis is the first of a merged one, shards must move.",
             tries=["lax.reshape(x, sizes, out_sharding=...)"],
         )
 
-    for ins, into in _groups(x.shape, out.shape):
-        cuts = [spec[i] for i in ins]
-        if not any(cuts):
+    for ins, into in _reshape_groups(x.shape, out.shape):
+        entries = [spec[i] for i in ins]
+        if not any(entries):
             continue
-        n = len([c for c in cuts if c is not None])
-        if None in cuts[:n] or len(ins) > 1 < len(into):
+        n = len([c for c in entries if c is not None])
+        if None in entries[:n] or len(ins) > 1 < len(into):
             raise not_supported()
-        axes = [a for c in cuts for a in axes_in(c)]
-        for i in into:  # the next one is cut, too, where parts of this have size 1
-            parts, mine = 1, []
-            while axes and not out.shape[i] % (parts * sizes[axes[0]]):
-                parts *= sizes[axes[0]]
-                mine.append(axes.pop(0))
-            found[i] = tuple(mine) if len(mine) > 1 else (mine or [None])[0]
-            if parts != out.shape[i]:
+        axes = [a for c in entries for a in axes_in(c)]
+        for i in into:  # the next axis is also sharded if shards of this one have size 1
+            num_shards, mesh_axes = 1, []
+            while axes and not out.shape[i] % (num_shards * sizes[axes[0]]):
+                num_shards *= sizes[axes[0]]
+                mesh_axes.append(axes.pop(0))
+            out_spec[i] = tuple(mesh_axes) if len(mesh_axes) > 1 else (mesh_axes or [None])[0]
+            if num_shards != out.shape[i]:
                 break
         if axes:
             raise not_supported()
-    return [tuple(found)]
+    return [tuple(out_spec)]
 
 
-def _groups(old: Any, new: Any) -> Iterator[tuple[list[int], list[int]]]:
-    """Axes before and after a reshape, in the smallest groups that hold as many elements.
+def _reshape_groups(old: Any, new: Any) -> Iterator[tuple[list[int], list[int]]]:
+    """Yield groups of axes before and after a reshape, the smallest of equal size products.
 
-    Axes of size 1 belong nowhere.
+    Axes of size 1 are not in any group.
     """
     left = [i for i, n in enumerate(old) if n != 1]
     right = [i for i, n in enumerate(new) if n != 1]
@@ -548,7 +549,7 @@ reshape_p = primitive(
     transpose=_reshape_transpose,
     batch=_reshape_batch,
     lower=_reshape_lower,
-    sharding_rule=_reshape_lie,
+    sharding_rule=_reshape_sharding_rule,
 )
 reshape_p.out_sharding_param = "sharding"
 
@@ -556,19 +557,19 @@ reshape_p.out_sharding_param = "sharding"
 def reshape(
     operand: Any, new_sizes: Any, dimensions: Any = None, *, out_sharding: Any = None
 ) -> Any:
-    """Give an array's elements, read in row-major order, a new shape.
+    """Change the shape of an array; elements keep their row-major order.
 
     Args:
       operand: an array of any shape and dtype.
       new_sizes: the shape of the result, of the same total size; no -1.
-      dimensions: read the operand with its axes in this order (None: as they are).
-      out_sharding: how to lay the result out on devices (None: the compiler's choice).
+      dimensions: the order in which to read the operand's axes (None: ascending).
+      out_sharding: the sharding of the result (None: the compiler's choice).
 
     Returns:
       An array of shape `new_sizes` and `operand`'s dtype.
 
     Raises:
-      TypeError: the total sizes differ, or `dimensions` is no permutation.
+      TypeError: the total sizes differ, or `dimensions` is not a permutation.
 
     Example:
       >>> import minijax.numpy as jnp
@@ -597,11 +598,11 @@ def collapse(operand: Any, start_dimension: int, stop_dimension: Any = None) -> 
 
     Args:
       operand: an array of any shape and dtype.
-      start_dimension, stop_dimension: the first axis to merge, and the first one not to
+      start_dimension, stop_dimension: the first axis to merge, and the axis after the last
         (None: the end); negative ones count from the end.
 
     Returns:
-      An array of `operand`'s dtype; for no axes at all, with a new one of size 1.
+      An array of `operand`'s dtype; for an empty range, with a new axis of size 1.
 
     Raises:
       ValueError: `stop_dimension` is before `start_dimension`.
@@ -617,7 +618,7 @@ def collapse(operand: Any, start_dimension: int, stop_dimension: Any = None) -> 
         raise value_problem(
             f"Invalid dimension range passed to collapse: {shape}[{start}:{stop}]",
             operand,
-            why="the axes are counted upwards.",
+            why="The range must ascend.",
         )
     merged = math.prod(shape[start:stop])
     return reshape(operand, (*shape[:start], merged, *shape[stop:]))
@@ -632,7 +633,7 @@ def _transpose_type(x: Any, *, permutation: Any) -> Any:
             "transpose permutation isn't a permutation of operand dimensions, got"
             f" permutation {permutation} for operand shape {x.shape}.",
             x,
-            why="each axis must be named once, by a number from 0.",
+            why="Each axis must occur once, as a number from 0.",
         )
     return shaped(tuple(x.shape[d] for d in permutation), x.dtype, x.weak_type)
 
@@ -643,13 +644,13 @@ def _transpose_transpose(ct: Any, x: Any, *, permutation: Any) -> list[Any]:
 
 def _transpose_batch(axis: Any, args: Any, dims: Any, *, permutation: Any) -> Any:
     lane = dims[0]
-    order = (lane, *(d + (d >= lane) for d in permutation))
-    return transpose(args[0], order), 0
+    permutation_ = (lane, *(d + (d >= lane) for d in permutation))
+    return transpose(args[0], permutation_), 0
 
 
 def _transpose_lower(ctx: Any, x: Any, *, permutation: Any) -> Any:
-    order = ctx.i64s(permutation)
-    return ctx.op("transpose", ctx.avals_out[0], x, permutation=order)
+    permutation_attr = ctx.i64s(permutation)
+    return ctx.op("transpose", ctx.avals_out[0], x, permutation=permutation_attr)
 
 
 transpose_p = primitive(
@@ -665,7 +666,7 @@ transpose_p = primitive(
 
 
 def transpose(operand: Any, permutation: Any) -> Any:
-    """Put an array's axes in the order `permutation`.
+    """Permute an array's axes.
 
     Args:
       operand: an array of any shape and dtype.
@@ -675,24 +676,24 @@ def transpose(operand: Any, permutation: Any) -> Any:
       An array of `operand`'s dtype.
 
     Raises:
-      TypeError: `permutation` does not name each axis once.
+      TypeError: `permutation` does not contain each axis once.
 
     Example:
       >>> import minijax.numpy as jnp
       >>> transpose(jnp.zeros((2, 3, 4)), (2, 0, 1)).shape
       (4, 2, 3)
     """
-    order = int_tuple(permutation, "permutation")
-    if is_array(operand) and order == tuple(range(len(operand.aval.shape))):
+    axes = int_tuple(permutation, "permutation")
+    if is_array(operand) and axes == tuple(range(len(operand.aval.shape))):
         return operand
-    return transpose_p.bind(operand, permutation=order)
+    return transpose_p.bind(operand, permutation=axes)
 
 
 def move_axis(x: Any, src: int, dst: int) -> Any:
-    """`x` with its axis `src` at place `dst`; both count from 0."""
-    order = list(range(len(core.aval_of(x).shape)))
-    order.insert(dst, order.pop(src))
-    return transpose(x, order)
+    """Return `x` with its axis `src` at position `dst`; both count from 0."""
+    axes = list(range(len(core.aval_of(x).shape)))
+    axes.insert(dst, axes.pop(src))
+    return transpose(x, axes)
 
 
 # --------------------------------------------------------------- squeeze, expand_dims
@@ -704,7 +705,7 @@ def _squeeze_type(x: Any, *, dimensions: Any) -> Any:
             "cannot select an axis to squeeze out which has size not equal to one, got"
             f" shape={x.shape} and dimensions={dimensions}.",
             x,
-            why="dropping a larger axis would drop elements.",
+            why="Dropping a larger axis would drop elements.",
             tries=["x[0] for one of the elements", "lax.reshape to merge axes"],
         )
     shape = tuple(n for i, n in enumerate(x.shape) if i not in dimensions)
@@ -747,7 +748,7 @@ def squeeze(array: Any, dimensions: Any) -> Any:
       An array of the same elements and dtype without these axes.
 
     Raises:
-      ValueError: an axis has another size, is named twice, or does not exist.
+      ValueError: an axis has another size, is repeated, or does not exist.
 
     Example:
       >>> import minijax.numpy as jnp
@@ -757,7 +758,9 @@ def squeeze(array: Any, dimensions: Any) -> Any:
     ndim = len(core.aval_of(array).shape)
     axes = tuple(sorted(canonical_axis(d, ndim) for d in dimensions))
     if len(set(axes)) < len(axes):
-        raise value_problem(f"dimensions are not unique: {axes}", why="an axis goes once.")
+        raise value_problem(
+            f"dimensions are not unique: {axes}", why="An axis is dropped once."
+        )
     if not axes and is_array(array):
         return array
     return squeeze_p.bind(array, dimensions=axes)
@@ -768,13 +771,13 @@ def expand_dims(array: Any, dimensions: Any) -> Any:
 
     Args:
       array: an array of any shape and dtype.
-      dimensions: where they are in the result; negative ones count from its end.
+      dimensions: their positions in the result; negative ones count from its end.
 
     Returns:
-      An array of the same elements and dtype with as many axes more.
+      An array of the same elements and dtype with these new axes.
 
     Raises:
-      ValueError: a place is named twice or does not exist.
+      ValueError: a position is repeated or does not exist.
 
     Example:
       >>> import minijax.numpy as jnp
@@ -782,19 +785,19 @@ def expand_dims(array: Any, dimensions: Any) -> Any:
       (1, 3, 1)
     """
     old = core.aval_of(array).shape
-    places = tuple(dimensions)
-    ndim = len(old) + len(places)
-    new = {canonical_axis(d, ndim) for d in places}
-    if len(new) < len(places):
+    positions = tuple(dimensions)
+    ndim = len(old) + len(positions)
+    new = {canonical_axis(d, ndim) for d in positions}
+    if len(new) < len(positions):
         raise value_problem(
-            f"repeated axis in lax.expand_dims: {places}",
-            why="each new axis needs a place of its own.",
+            f"repeated axis in lax.expand_dims: {positions}",
+            why="Each new axis needs its own position.",
         )
-    kept = tuple(i for i in range(ndim) if i not in new)
+    broadcast_dims = tuple(i for i in range(ndim) if i not in new)
     shape = [1] * ndim
-    for i, n in zip(kept, old, strict=True):
+    for i, n in zip(broadcast_dims, old, strict=True):
         shape[i] = n
-    return broadcast_in_dim(array, shape, kept)
+    return broadcast_in_dim(array, shape, broadcast_dims)
 
 
 # -------------------------------------------------------------------------------- rev
@@ -803,13 +806,13 @@ def expand_dims(array: Any, dimensions: Any) -> Any:
 def _rev_type(x: Any, *, dimensions: Any) -> Any:
     check_sizes("rev", "dimensions", dimensions)
     if len(set(dimensions)) < len(dimensions):
-        what, why = f"must be unique, got {dimensions}.", "an axis is reversed once"
+        what, why = f"must be unique, got {dimensions}.", "An axis is reversed once"
     elif any(d >= len(x.shape) for d in dimensions):
         what = (
             f"must all be less than operand ndim, got dimensions {dimensions} for"
             f" operand ndim {len(x.shape)}."
         )
-        why = f"it has {len(x.shape)}"
+        why = f"It has {len(x.shape)}"
     else:
         return x
     raise type_problem(f"rev dimensions {what}", x, why=why + ".")
@@ -876,6 +879,6 @@ keep_nans(broadcast_in_dim_p, reshape_p, transpose_p, squeeze_p, rev_p, copy_p)
 keep_finite(broadcast_in_dim_p, reshape_p, transpose_p, squeeze_p, rev_p, copy_p)
 for _prim in (broadcast_in_dim_p, reshape_p, squeeze_p, copy_p):
     _prim.uses_keys = FORWARDS
-transpose_p.uses_keys = rev_p.uses_keys = SPLITS  # the keys lie elsewhere
+transpose_p.uses_keys = rev_p.uses_keys = SPLITS  # keys change positions
 move_elements(transpose_p, rev_p)
 keep_order(broadcast_in_dim_p, reshape_p, squeeze_p, copy_p)

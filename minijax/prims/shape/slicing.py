@@ -1,11 +1,11 @@
-"""Cutting parts out of an array, and putting parts in.
+"""Slicing of arrays, and updates of slices.
 
-`slice` has fixed bounds; `dynamic_slice` and `dynamic_update_slice` start where values
-say.  A start that would lead out of bounds is moved inside (StableHLO's rule), after
-negative starts have counted from the end.  Under vmap dynamic ones become gathers and
-scatters, which are therefore imported from gather.py.
+`slice` has static bounds; `dynamic_slice` and `dynamic_update_slice` have starts that may be
+traced.  Negative starts count from the end.  Then starts are clamped so that the slice is in
+bounds (StableHLO's rule).  Under vmap, the dynamic ones become gathers and scatters, which
+are therefore imported from gather/.
 
-Basic indexing (`x[1:, i]`) is made of these on the surface, not here.
+Basic indexing (`x[1:, i]`) is implemented by these operations in surface/.
 """
 
 from __future__ import annotations
@@ -76,29 +76,29 @@ def _slice_type(x: Any, *, start_indices: Any, limit_indices: Any, strides: Any)
     if len(start) != len(x.shape):
         what = "start_indices must have length equal to the number of dimensions of the"
         what += f" operand, got indices {start} for operand shape {x.shape}"
-        why = "each axis needs a start"
+        why = "Each axis needs a start"
     elif len(limit) != len(start):
         what = f"limit_indices must have the same length as start_indices, {text}"
-        why = "each axis needs a limit"
+        why = "Each axis needs a limit"
     elif len(steps) != len(start):
         what = "strides must have length equal to the number of dimensions of the"
         what += f" operand, got strides {strides} for operand shape {x.shape}"
-        why = "each axis needs a stride"
+        why = "Each axis needs a stride"
     elif any(i < 0 for i in start):
         what = f"start_indices must have every element be nonnegative, got {start}"
-        why = "lax counts from the start"
+        why = "lax counts from the start of an axis"
     elif any(i < 0 for i in limit):
         what = f"limit_indices must have every element be nonnegative, got {limit}"
-        why = "lax counts from the start"
+        why = "lax counts from the start of an axis"
     elif any(i > n for i, n in zip(limit, x.shape, strict=True)):
         what = "limit_indices must be less than or equal to operand shape, got"
         what += f" limit_indices {limit} for operand shape {x.shape}"
-        why = "the elements must exist"
+        why = "The elements must exist"
     elif any(a > b for a, b in zip(start, limit, strict=True)):
         what = f"limit_indices must be greater than or equal to start_indices, {text}"
-        why = "a size cannot be negative"
+        why = "A size cannot be negative"
     elif any(s <= 0 for s in steps):
-        what, why = f"strides must be positive, got {strides}", "lax.rev turns around"
+        what, why = f"strides must be positive, got {strides}", "lax.rev reverses axes"
     else:
         shape = tuple((b - a + s - 1) // s for a, b, s in zip(start, limit, steps, strict=True))
         return shaped(shape, x.dtype, x.weak_type)
@@ -106,7 +106,7 @@ def _slice_type(x: Any, *, start_indices: Any, limit_indices: Any, strides: Any)
         f"slice {what}.",
         x,
         why=why + ".",
-        tries=["x[a:b:c], which takes negative bounds and steps"],
+        tries=["x[a:b:c], which accepts negative bounds and steps"],
     )
 
 
@@ -157,12 +157,12 @@ slice_p = primitive(
 
 
 def slice(operand: Any, start_indices: Any, limit_indices: Any, strides: Any = None) -> Any:
-    """Cut a box out of an array.
+    """Slice an array along all axes.
 
     Args:
       operand: an array of any shape and dtype.
-      start_indices: for each axis the first index taken.
-      limit_indices: for each axis the first index not taken any more.
+      start_indices: for each axis the first index.
+      limit_indices: for each axis the index after the last.
       strides: for each axis the step (None: 1).
 
     Returns:
@@ -170,7 +170,7 @@ def slice(operand: Any, start_indices: Any, limit_indices: Any, strides: Any = N
       `ceil((limit - start) / stride)`.
 
     Raises:
-      TypeError: the bounds do not fit the shape.
+      TypeError: the bounds do not match the shape.
 
     Example:
       >>> import minijax.numpy as jnp
@@ -188,17 +188,17 @@ def slice(operand: Any, start_indices: Any, limit_indices: Any, strides: Any = N
 def slice_in_dim(
     operand: Any, start_index: Any, limit_index: Any, stride: int = 1, axis: int = 0
 ) -> Any:
-    """Cut a run of indices out along one axis.
+    """Slice an array along one axis.
 
     Args:
       operand: an array of any shape and dtype.
-      start_index, limit_index: the first index taken, and the first one not taken any
-        more; negative ones count from the end; None: from the first, to the last.
+      start_index, limit_index: the first index, and the index after the last; negative ones
+        count from the end; None: the start, or the end, of the axis.
       stride: the step.
       axis: the axis; a negative one counts from the end.
 
     Returns:
-      An array of `operand`'s rank and dtype, cut along `axis`.
+      An array of `operand`'s rank and dtype, sliced along `axis`.
 
     Example:
       >>> import minijax.numpy as jnp
@@ -218,19 +218,19 @@ def slice_in_dim(
 
 
 def index_in_dim(operand: Any, index: int, axis: int = 0, keepdims: bool = True) -> Any:
-    """Return the elements at one fixed index along an axis.
+    """Return the elements at one static index along an axis.
 
     Args:
       operand: an array of any shape and dtype.
       index: the index, an int; a negative one counts from the end.
       axis: the axis; a negative one counts from the end.
-      keepdims: whether the axis stays, with size 1.
+      keepdims: whether to keep the axis, with size 1.
 
     Returns:
       An array of `operand`'s dtype, without `axis` or with size 1 there.
 
     Raises:
-      IndexError: there is no such index.
+      IndexError: the index is out of bounds.
 
     Example:
       >>> import minijax.numpy as jnp
@@ -245,7 +245,7 @@ def index_in_dim(operand: Any, index: int, axis: int = 0, keepdims: bool = True)
             IndexError,
             f"index {i} is out of bounds for axis {axis} with size {n}",
             core.aval_of(operand),
-            why="a fixed index must exist.",
+            why="A static index must exist.",
         )
     i += n if i < 0 else 0
     out = slice_in_dim(operand, i, i + 1, 1, axis)
@@ -262,7 +262,7 @@ def starts_of(indices: Any, shape: Sequence[int], allow_negative: Any) -> list[A
         raise value_problem(
             "Length of slice indices must match number of operand dimensions"
             f" ({len(starts)} vs {tuple(shape)})",
-            why=f"each axis of shape {tuple(shape)} needs a start.",
+            why=f"Each axis of shape {tuple(shape)} needs a start.",
         )
     if not hasattr(allow_negative, "__iter__"):
         allow_negative = (bool(allow_negative),) * len(shape)
@@ -277,46 +277,46 @@ def starts_of(indices: Any, shape: Sequence[int], allow_negative: Any) -> list[A
 def _scalars(indices: Any) -> list[Any]:
     """Return a sequence of starts, or a vector's elements."""
     if not is_array(indices):
-        return [_known(i) for i in indices]
+        return [_as_scalar(i) for i in indices]
     aval = core.aval_of(indices)
     if len(aval.shape) != 1:
         raise value_problem(
             f"Slice indices must be a 1D sequence, got an array of shape {aval.shape}",
-            why="each axis has one start.",
+            why="Each axis has one start.",
         )
     return [index_in_dim(indices, i, keepdims=False) for i in range(aval.shape[0])]
 
 
-def _known(index: Any) -> Any:
-    """Return a NumPy scalar for a NumPy array without axes: its value is known now."""
+def _as_scalar(index: Any) -> Any:
+    """Return a NumPy scalar for a NumPy array without axes, since its value is static."""
     fixed = isinstance(index, np.ndarray) and not index.shape
     return index[()] if fixed else index
 
 
 def _too_narrow(index: Any, n: int) -> bool:
-    """Whether `index + n` might not fit the index's own dtype."""
+    """Whether `index + n` might exceed the range of the index's dtype."""
     if type(index) is int:
         return False
     dtype = core.aval_of(index).dtype
     return dtypes.is_signed(dtype) and exceeds(n, int(ml_dtypes.iinfo(dtype).max))
 
 
-def _from_start(index: Any, n: int, negative: bool) -> Any:
+def _from_start(index: Any, n: int, allow_negative: bool) -> Any:
     """Return an index counted from the start of an axis of size `n`."""
     aval = core.aval_of(index)
     if isinstance(index, (int, np.integer)) and type(index) is not bool:
         value = int(index)
-        if value < 0 and not negative:
+        if value < 0 and not allow_negative:
             raise value_problem(
                 f"Index {value} is out of bounds for dimension {n} if"
                 " allow_negative_indices=False",
-                why="it would be moved to 0.",
+                why="It would be clamped to 0.",
             )
-        value = value + n if negative and value < 0 else value
+        value = value + n if allow_negative and value < 0 else value
         if isinstance(value, SymbolicDim):
             return convert_element_type(value.dimension_as_value(), aval.dtype)
         return np.asarray(value, aval.dtype)[()]
-    if not negative or not dtypes.is_signed(aval.dtype):
+    if not allow_negative or not dtypes.is_signed(aval.dtype):
         return index
     if isinstance(n, SymbolicDim):
         size = convert_element_type(n.dimension_as_value(), aval.dtype)
@@ -337,7 +337,7 @@ def check_starts(name: str, starts: Sequence[Any]) -> None:
         raise type_problem(
             f"start_indices arguments to {name} must be scalars,  got indices {tuple(starts)}",
             *starts,
-            why="each axis has one start.",
+            why="Each axis has one start.",
         )
     kinds = {i.dtype for i in starts}
     if len(kinds) > 1 or not builtins.all(map(dtypes.is_integer, kinds)):
@@ -345,20 +345,20 @@ def check_starts(name: str, starts: Sequence[Any]) -> None:
             f"index arguments to {name} must be integers of the same type, got:"
             f" {', '.join(str(i.dtype) for i in starts)}",
             *starts,
-            why="the compiler takes them together.",
+            why="The compiler requires one dtype for all starts.",
             tries=["index.astype(int)"],
         )
 
 
 def _index_vector(axis: Any, starts: Sequence[Any], dims: Sequence[Any]) -> Any:
-    """Scalar starts as one index vector (a lane): and where its lanes are."""
+    """Return scalar starts as one index vector (per lane), and its lane axis."""
     if builtins.all(d is None for d in dims):
         return concatenate([broadcast_in_dim(i, (1,), ()) for i in starts], 0), None
-    rows = [
+    components = [
         broadcast_in_dim(i, (axis.size, 1), () if d is None else (0,))
         for i, d in zip(starts, dims, strict=True)
     ]
-    return concatenate(rows, 1), 0
+    return concatenate(components, 1), 0
 
 
 # ---------------------------------------------------------------------- dynamic_slice
@@ -377,7 +377,7 @@ def _dynamic_slice_type(x: Any, *starts: Any, slice_sizes: Any) -> Any:
     raise type_problem(
         f"slice slice_sizes {what}, got slice_sizes {slice_sizes} for operand shape {x.shape}.",
         x,
-        why="the part cut out must fit into the operand.",
+        why="The slice must fit into the operand.",
     )
 
 
@@ -398,7 +398,7 @@ def _dynamic_slice_transpose(ct, x, *starts, slice_sizes) -> list[Any]:
 def _dynamic_slice_batch(axis: Any, args: Any, dims: Any, *, slice_sizes: Any) -> Any:
     (x, *starts), (lane, *start_dims) = args, dims
     ndim = len(slice_sizes)
-    if not ndim:  # a scalar: the slice is all of it
+    if not ndim:  # a scalar: the slice is the operand
         return x, lane
     index, index_dim = _index_vector(axis, starts, start_dims)
     every = tuple(range(ndim))
@@ -430,34 +430,34 @@ dynamic_slice_p = primitive(
     sharding_rule=slice_sharding_rule,
 )
 dynamic_slice_p.axes_of = lambda ins, outs, params: [
-    _whole_axes(ins[0].shape, outs[0].shape),
+    _full_axes(ins[0].shape, outs[0].shape),
     *[[None] * outs[0].ndim] * (len(ins) - 1),
 ]
 
 
-def _whole_axes(shape: Sequence[int], box: Sequence[int]) -> list[int | None]:
-    """Return the axes along which a box is all there is: it cannot lie elsewhere."""
+def _full_axes(shape: Sequence[int], box: Sequence[int]) -> list[int | None]:
+    """Return the axes along which a slice is the full axis, so that its start is 0."""
     return [i if n == m else None for i, (n, m) in enumerate(zip(shape, box, strict=True))]
 
 
 def dynamic_slice(
     operand: Any, start_indices: Any, slice_sizes: Any, *, allow_negative_indices: Any = True
 ) -> Any:
-    """Cut out a box of fixed size, starting where values say.
+    """Slice an array with static sizes and starts that may be traced.
 
     Args:
-      operand: array.
-      start_indices: for each axis an integer scalar; or a vector of them.  Starts that
-        lead out of bounds are moved inside.
-      slice_sizes: for each axis the size of the box.
-      allow_negative_indices: whether negative starts count from the end (one bool, or
-        one an axis); False spares the arithmetic where there are none.
+      operand: an array.
+      start_indices: for each axis an integer scalar; or a vector of them.  They are clamped
+        so that the slice is in bounds.
+      slice_sizes: for each axis the size of the slice.
+      allow_negative_indices: whether negative starts count from the end (one bool, or one
+        per axis).  False omits the arithmetic.
 
     Returns:
       An array of shape `slice_sizes` and `operand`'s dtype.
 
     Raises:
-      TypeError: sizes do not fit, or starts are no integers of one dtype.
+      TypeError: sizes are too large, or starts are not integers of one dtype.
 
     Example:
       >>> import minijax.numpy as jnp
@@ -490,7 +490,7 @@ def _update_type(x: Any, update: Any, *starts: Any) -> Any:
         f"dynamic_update_slice {what}",
         x,
         update,
-        why="the part put in must fit into the operand.",
+        why="The update must fit into the operand.",
     )
 
 
@@ -505,13 +505,13 @@ def _update_jvp(primals: Sequence[Any], tangents: Sequence[Any]) -> Any:
 
 def _update_transpose(ct: Any, x: Any, update: Any, *starts: Any) -> list[Any]:
     aval = update.aval if is_linear(update) else core.aval_of(update)
-    rest = share = None
+    operand_ct = update_ct = None
     if is_linear(x):
-        none = zero_array(shaped(aval.shape, aval.dtype))
-        rest = dynamic_update_slice_p.bind(ct, none, *starts)
+        zeros = zero_array(shaped(aval.shape, aval.dtype))
+        operand_ct = dynamic_update_slice_p.bind(ct, zeros, *starts)
     if is_linear(update):
-        share = dynamic_slice_p.bind(ct, *starts, slice_sizes=aval.shape)
-    return [rest, share, *[None] * len(starts)]
+        update_ct = dynamic_slice_p.bind(ct, *starts, slice_sizes=aval.shape)
+    return [operand_ct, update_ct, *[None] * len(starts)]
 
 
 def _update_batch(axis: Any, args: Any, dims: Any) -> Any:
@@ -545,7 +545,7 @@ dynamic_update_slice_p = primitive(
 )
 dynamic_update_slice_p.axes_of = lambda ins, outs, params: [
     list(range(outs[0].ndim)),
-    _whole_axes(ins[1].shape, outs[0].shape),
+    _full_axes(ins[1].shape, outs[0].shape),
     *[[None] * outs[0].ndim] * (len(ins) - 2),
 ]
 
@@ -553,18 +553,18 @@ dynamic_update_slice_p.axes_of = lambda ins, outs, params: [
 def dynamic_update_slice(
     operand: Any, update: Any, start_indices: Any, *, allow_negative_indices: Any = True
 ) -> Any:
-    """Return an array with a box replaced, starting where values say.
+    """Return an array with a slice replaced; the starts may be traced.
 
     Args:
-      operand: array.
-      update: what to put in, of the same rank and dtype, no larger along any axis.
+      operand: an array.
+      update: the new values, of the same rank and dtype, no larger along any axis.
       start_indices, allow_negative_indices: as for `dynamic_slice`.
 
     Returns:
       An array of `operand`'s shape and dtype.
 
     Raises:
-      TypeError: shapes or dtypes do not fit, or starts are no integers of one dtype.
+      TypeError: shapes or dtypes are incompatible, or starts are not integers of one dtype.
 
     Example:
       >>> import minijax.numpy as jnp
@@ -580,7 +580,7 @@ def dynamic_update_slice(
 
 
 def _one_start(index: Any, axis: int, ndim: int) -> list[Any]:
-    """Starts that are 0 but along one axis, of that start's dtype."""
+    """Return starts that are 0 except along one axis, of that start's dtype."""
     dtype = dtypes.int_default()
     if type(index) is not int:
         dtype = core.aval_of(index).dtype
@@ -597,17 +597,17 @@ def dynamic_slice_in_dim(
     *,
     allow_negative_indices: bool = True,
 ) -> Any:
-    """`dynamic_slice` along one axis, taking the others whole.
+    """Slice an array along one axis, with a start that may be traced.
 
     Args:
       operand: an array of any shape and dtype.
-      start_index: an integer scalar; a start that leads out of bounds is moved inside.
+      start_index: an integer scalar, clamped so that the slice is in bounds.
       slice_size: the size of the result along the axis, an int.
       axis: the axis; a negative one counts from the end.
       allow_negative_indices: whether a negative start counts from the end.
 
     Returns:
-      An array of `operand`'s dtype and shape, but for size `slice_size` along `axis`.
+      An array of `operand`'s dtype and shape, except for size `slice_size` along `axis`.
 
     Example:
       >>> import minijax.numpy as jnp
@@ -633,9 +633,9 @@ def dynamic_index_in_dim(
 
     Args:
       operand: an array of any shape and dtype.
-      index: an integer scalar; out of bounds, the nearest index is meant.
+      index: an integer scalar; out of bounds, the nearest index is used.
       axis: the axis; a negative one counts from the end.
-      keepdims: whether the axis stays, with size 1.
+      keepdims: whether to keep the axis, with size 1.
       allow_negative_indices: whether a negative index counts from the end.
 
     Returns:
@@ -661,12 +661,14 @@ def dynamic_update_slice_in_dim(
     *,
     allow_negative_indices: bool = True,
 ) -> Any:
-    """Return an array with a run along one axis replaced, from the start of the other axes.
+    """Return an array with a slice along one axis replaced.
+
+    Along other axes, the slice starts at 0.
 
     Args:
       operand: an array of any shape and dtype.
-      update: what to put in, of the same rank and dtype, no larger along any axis.
-      start_index: an integer scalar; a start that leads out of bounds is moved inside.
+      update: the new values, of the same rank and dtype, no larger along any axis.
+      start_index: an integer scalar, clamped so that the slice is in bounds.
       axis: the axis; a negative one counts from the end.
       allow_negative_indices: whether a negative start counts from the end.
 
@@ -692,8 +694,8 @@ def dynamic_update_index_in_dim(
 
     Args:
       operand: an array of any shape and dtype.
-      update: of `operand`'s dtype; of its shape without `axis`, or with size 1 there.
-      index: an integer scalar; out of bounds, the nearest index is meant.
+      update: an array of `operand`'s dtype and its shape without `axis`, or with size 1.
+      index: an integer scalar; out of bounds, the nearest index is used.
       axis: the axis; a negative one counts from the end.
       allow_negative_indices: whether a negative index counts from the end.
 
@@ -729,11 +731,11 @@ keep_finite(slice_p, dynamic_slice_p, dynamic_update_slice_p)
 
 
 def _sliced_keys(avals, params):
-    whole = np.zeros(avals[0].shape, bool)
+    is_used = np.zeros(avals[0].shape, bool)
     ends = (params["start_indices"], params["limit_indices"])
-    steps = params["strides"] or (1,) * whole.ndim
-    whole[tuple(map(builtins.slice, *ends, steps))] = True
-    return KeyUse({0: whole}, frozenset({0}))
+    steps = params["strides"] or (1,) * is_used.ndim
+    is_used[tuple(map(builtins.slice, *ends, steps))] = True
+    return KeyUse({0: is_used}, frozenset({0}))
 
 
 slice_p.uses_keys = _sliced_keys

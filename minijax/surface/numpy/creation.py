@@ -27,7 +27,7 @@ from ...prims.collectives.pcast import vary_as
 from ...prims.explicit_sharding_rules import canonicalize_out_sharding, is_empty_sharding
 from ...prims.math.cast import scalar
 from ...prims.reshard import apply_out_sharding
-from ...prims.shape.full import manual_of_like, place_of_like
+from ...prims.shape.full import manual_axis_kinds_of_like, sharding_of_like
 from ...runtime.arrays import array as arrays
 from ...runtime.arrays import transfers
 from ...runtime.arrays.array import ARRAYS, Array, ArrayImpl
@@ -709,7 +709,7 @@ def like(name: str, a, value, dtype, shape, device, out_sharding):
         aval = aval_of(a)
     elif hasattr(a, "shape") and hasattr(a, "dtype"):
         aval = shaped(tuple(a.shape), dtypes.canonical(a.dtype))
-        aval = aval.update(manual_axis_kinds=manual_of_like(a))
+        aval = aval.update(manual_axis_kinds=manual_axis_kinds_of_like(a))
     else:
         check_arraylike(name, a)
     shape = aval.shape if shape is None else static_shape(shape, name)
@@ -726,7 +726,7 @@ def like(name: str, a, value, dtype, shape, device, out_sharding):
         )
         out = filled(name, shape, value, shaped(shape, dtype, weak), explicit_sharding)
     if device is None and out_sharding is None:
-        device = place_of_like(a, shape)
+        device = sharding_of_like(a, shape)
     if aval.manual_axis_kinds is not None:
         out = vary_as(out, aval.manual_axis_kinds)
     return on_device(out, device, out_sharding)

@@ -32,14 +32,14 @@ from ...prims.math.gamma import random_gamma_grad
 from ...prims.math.logic import bitwise_and, bitwise_or, eq, ge, le, select_n
 from ...prims.math.order import max
 from ...prims.random.key_arrays import (
-    by_setting,
     check_keys,
-    each,
-    lowered_as,
+    evaluate_by_setting,
     lowering,
+    map_keys,
     no_transpose,
     random_split_p,
     random_wrap_p,
+    set_lowering,
 )
 from ...prims.reduce.over_axes import reduce_max
 from ...prims.shape.shapes import expand_dims, reshape
@@ -94,7 +94,7 @@ def _draw_all(impl: Any, key_shape: Shape, words: Any, a: Any, *, log_space: boo
     """Draw gamma numbers for parameters `a`; their leading axes are the keys' axes."""
     keys, flat = _flat_keys(impl, key_shape, words, a)
     one = partial(_draw_one, log_space=log_space)
-    return reshape(each(one, aval_of(flat).shape, keys, flat), aval_of(a).shape)
+    return reshape(map_keys(one, aval_of(flat).shape, keys, flat), aval_of(a).shape)
 
 
 def _draw_each(impl: Any, key_shape: Shape, words: Any, a: Any, *, log_space: bool) -> Any:
@@ -167,7 +167,7 @@ random_gamma_p.abstract = _gamma_type
 random_gamma_p.jvp = _gamma_jvp
 no_transpose(random_gamma_p)
 random_gamma_p.batch = _gamma_batch
-lowered_as(random_gamma_p, _draw_all, elementwise=False)
+set_lowering(random_gamma_p, _draw_all, elementwise=False)
 _one_by_one = lowering(random_gamma_p, _draw_each, elementwise=False)
 
 
@@ -179,7 +179,7 @@ def _lower_cpu(ctx: Any, *operands: Any, **params: Any) -> Any:
 
 
 random_gamma_p.lower_by_platform["cpu"] = _lower_cpu
-by_setting(random_gamma_p)
+evaluate_by_setting(random_gamma_p)
 
 
 # --------------------------------------------------------------------- gamma, loggamma

@@ -19,7 +19,7 @@ from ...passes import ad_util
 from ...passes.ad_util import Zero, is_linear
 from ...passes.batch import move_lane
 from ...prims import lax
-from ...prims.dot.dot import dot_shape, kept_axes, product_dtype
+from ...prims.dot.dot import dot_shape, free_axes, product_dtype
 from ...types import dtypes
 from ...types.avals import shaped
 from .. import jnp
@@ -66,7 +66,7 @@ def labels_of(dims: Dims, lhs_rank: int, rhs_rank: int) -> tuple[list[int], list
         labels[j] = i
     fresh_labels = iter(range(lhs_rank, lhs_rank + rhs_rank))
     labels = [next(fresh_labels) if a < 0 else a for a in labels]
-    out = [*lhs_b, *kept_axes(lhs_rank, lhs_c, lhs_b)]
+    out = [*lhs_b, *free_axes(lhs_rank, lhs_c, lhs_b)]
     return labels, out + [a for a in labels if a >= lhs_rank]
 
 
@@ -399,8 +399,8 @@ def _sparse_product(lhs: Any, rhs: Any, dims: Dims, preferred: Any) -> Any:
         preferred_element_type=preferred,
     )
     shape = [lhs.shape[i] for i in lhs_b]
-    shape += [lhs.shape[i] for i in kept_axes(lhs.ndim, lhs_c, lhs_b)]
-    shape += [rhs.shape[i] for i in kept_axes(rhs.ndim, rhs_c, rhs_b)]
+    shape += [lhs.shape[i] for i in free_axes(lhs.ndim, lhs_c, lhs_b)]
+    shape += [rhs.shape[i] for i in free_axes(rhs.ndim, rhs_c, rhs_b)]
     return buffers(outs[0], outs[1], SparseInfo(tuple(shape)))
 
 
