@@ -238,7 +238,9 @@ class Lowered:
         donated = [self._donated[i] for i in self._kept_indices]
         self._layouts = layouts = jitted.layouts_of(stage._call, stage._traced, is_aot=True)
         if layouts is not None:
-            unrequested = [None] * (len(closed.out_avals) - len(layouts[1]))  # what is written
+            unrequested = [None] * (
+                len(closed.out_avals) - len(layouts[1])
+            )  # results for written references
             layouts = [*[None] * len(self._captured), *layouts[0]], [*layouts[1], *unrequested]
         name = f"jit({jitted.name})"
         dispatch.note_compiling(name, closed)
@@ -626,6 +628,7 @@ class Compiled:
         self.check_layouts(leaves)
         result = self._evaluate(leaves)
         fast = None
+        # Under a trace the results are tracers; and C++ passes only the call's own leaves.
         if STATE.trace is EVAL and not self._lowered._captured:
             fast = fast_path(self._program, leaves, result)
         return result, fast, False
@@ -706,6 +709,7 @@ def signatures(jitted: Jitted) -> list[tuple[Any, ...]]:
             tuple(ShapeDtypeStruct(a.shape, a.dtype, weak_type=a.weak_type) for a in key[1]),
             key[2],
         )
+        # A copy, since another thread may add a trace meanwhile.
         for key in list(jitted.traces)
     ]
 

@@ -200,6 +200,7 @@ async def async_serialize(
             commit_future.append(created)
         else:
             await created
+    # Other processes may not see the metadata yet, so they are taken from the spec.
     store = await ts.open(spec, open=True, assume_metadata=True, **options)
     writes = []
     for shard in arr_inp.addressable_shards:

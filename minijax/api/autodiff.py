@@ -59,6 +59,7 @@ class Flat(FlatFun):
                 )
             out, aux = out
             aux_leaves, self.aux_tree = tree.flatten(aux)
+            # Auxiliary values leave the trace as primals: their tangents are not needed.
             unwrap: Any = STATE.trace.unwrap  # type: ignore[attr-defined]
             self.aux = [unwrap(x)[0] if core.is_value(x) else x for x in aux_leaves]
         return out
@@ -79,6 +80,8 @@ def one(aval: Any) -> Any:
         python = complex(1) if dtypes.is_complex(aval.dtype) else 1.0
         weak = aval.weak_type and dtypes.scalar_dtype(type(python)) == aval.dtype
         return python if weak else typed_constant(1, aval.dtype)
+    # Placements are interned, so an id identifies one.  A user may have
+    # deleted the cached array, for example by donation.
     key = aval.dtype, aval.weak_type, id(default_placement())
     cached = _ones.get(key)
     if cached is None or cached.is_deleted():

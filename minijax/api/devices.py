@@ -106,6 +106,7 @@ def device_put(
                 moved = array_with_layout(moved, layout)
         if donated and type(leaf) in ARRAYS and moved is not leaf:
             leaf.delete()
+        # `put_value` returns an array that is in place already; `may_alias=False` requires a copy.
         elif alias is False and type(leaf) in ARRAYS and moved is leaf:
             moved = arrays.wrap(transfers.copied(base_array(leaf)), leaf.aval)
         out.append(moved)

@@ -251,6 +251,7 @@ class _current:
         self.mesh = mesh
 
     def __enter__(self) -> None:
+        # Arrays stay sharded over the original mesh, which the flag makes acceptable inside.
         self.recast = config.RECAST_MESH.swap(True)
         self.before = config.MESH.swap(self.mesh)
 

@@ -95,6 +95,7 @@ class JetTrace(Trace):
 
     def process(self, prim: Primitive, args: tuple[Any, ...], params: Any) -> Any:
         series_in = [self.unwrap(x) for x in args]
+        # Swapped by hand, as in every trace: a context manager costs more than most rules.
         STATE.trace = self.parent
         try:
             if all(len(s) == 1 for s in series_in):
@@ -239,6 +240,7 @@ def by_call(
     ins = [i for i, s in enumerate(series_in[k:]) for _ in s]
     outs = [i for i, m in enumerate(flags) for _ in range(order + 1 if m else 1)]
     first, new = region.rebuild(params, bodies, ins, outs)
+    # The index of a conditional is an integer, so it has no terms.
     index = [s[0] for s in series_in[:k]]
     out = prim.bind(*index, *first, *(x for s in series_in[k:] for x in s), **new)
     return split_series(out, order, flags)

@@ -68,6 +68,8 @@ def make_array_from_callback(
     shard_shape = sharding.shard_shape(shape)
     for device in local_devices:
         at = indices[device]
+        # Replicas have equal indices: call the function once for all of them.  Slices are
+        # unhashable before Python 3.12.
         key = tuple((s.start, s.stop) for s in at)
         if key not in shards_by_index:
             shard = data_callback(at)

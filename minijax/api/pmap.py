@@ -97,6 +97,7 @@ def pmap(
         dims, size = _axes(mapped, call, avals, in_axes, axis_size, count)
         slices = [mapped_aval(size, d, a) for a, d in zip(avals, dims, strict=True)]
         axes = (*STATE.axes, (name, size * count))
+        # The flag is per thread, since several threads may trace pmaps at the same time.
         outer, _inside.pmap = _inside.pmap, True
         try:
             traced = core.within_axes(axes, jitted.trace_avals, call, tuple(slices))

@@ -72,6 +72,7 @@ class StepTraceAnnotation(TraceAnnotation):
     """
 
     def __init__(self, name: str, **kwargs: Any) -> None:
+        # `_r=1` marks a root event: XProf groups the events of a step below it.
         super().__init__(name, _r=1, **kwargs)
 
 

@@ -71,6 +71,7 @@ def serialize(compiled: Compiled) -> tuple[bytes, Any, Any]:
     elif compat.is_compile_only(placement.device.client):
         code = executable.serialize()
     else:
+        # An executable that was loaded from the disk cache cannot be serialized again.
         executable = compiler.compile_anew(
             lowered._lowered.module,
             placement.devices,
@@ -118,6 +119,7 @@ class _LoadedStages:
     _captured: Sequence[Any] = ()
 
     def __init__(self, state: dict[str, Any], in_tree: Any, out_tree: Any) -> None:
+        # `Compiled` reads fields of these stages by path: one object stands for all of them.
         self._stage = self._jitted = self._call = self
         self.name, self.code = state["name"], state["code"]
         self.in_tree, self.out_tree = in_tree, out_tree

@@ -104,5 +104,7 @@ for _class, _name, _method in (
     (TransferConnection, "pull", _pull),
     (TransferServer, "await_pull", _await_pull),
 ):
+    # jaxlib's classes have only methods for flat lists; JAX adds these two under these names,
+    # and may have done so already in this process.
     if not hasattr(_class, _name):
         setattr(_class, _name, _method)

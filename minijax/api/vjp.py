@@ -347,6 +347,8 @@ def vjp(
         check_value(x, "vjp")
     flat = Flat(fun, in_tree, has_aux)
     outs, linear_part = linearize_flat(flat, leaves)
+    # Compare by identity: only a residual that is the argument itself may be taken out and
+    # put back by the user, and equal arrays need not be.
     leaf_index = {id(x): i for i, x in enumerate(leaves)}
     residual_slots: list[tuple[bool, int]] = []
     opaque: list[Any] = []
@@ -358,6 +360,7 @@ def vjp(
             opaque.append(x if isinstance(x, Ref) else as_array(x))
     read_ids = {id(leaves[i]) for is_argument, i in residual_slots if is_argument}
     arg_residuals = [as_array(x) if id(x) in read_ids else NotNeeded() for x in leaves]
+    # Tuples replace the user's nodes, whose classes might reject a `NotNeeded`.
     args_res = list(in_tree.walk(lambda xs, _: tuple(xs), lambda x: x, arg_residuals))
     out_avals = [core.aval_of(x) for x in outs]
     linear_map = LinearMap(linear_part, in_tree, flat.out_tree)

@@ -142,6 +142,7 @@ class UnpackedFunction(FlatFun):
             return x
 
         def index() -> int:
+            # The number of lanes is unknown yet; `with_size` appends the lanes' numbers as a leaf.
             self._index = _INDEX
             return 0
 

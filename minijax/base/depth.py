@@ -97,6 +97,7 @@ def _enter() -> None:
         size = threading.stack_size() or _DEFAULT_STACK
         if threading.current_thread() is threading.main_thread():
             size = _grown_stack()
+        # The limit holds for all threads: never lower it while another one is inside.
         frames = min(FRAMES, size // BYTES_PER_FRAME)
         sys.setrecursionlimit(max(sys.getrecursionlimit(), frames))
 

@@ -43,6 +43,7 @@ class _Writer:
             size += width
         count = max(fields, default=-1) + 1
         self.align(2)
+        # The table of offsets precedes the table, which must start at a multiple of 4.
         self.align(4, ahead=4 + 2 * count)
         offsets = [offsets_of.get(i, 0) for i in range(count)]
         self.data += struct.pack(f"<{2 + count}H", 4 + 2 * count, size, *offsets)

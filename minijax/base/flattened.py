@@ -98,6 +98,8 @@ class Flattened:
             return value
 
     def __getattr__(self, name: str) -> Any:
+        # An unset slot ends here: `_tree` before its first use, and special methods that `copy` and
+        # `pickle` look for on an object without fields.
         if name.startswith("__") or name == "_tree":
             raise AttributeError(f"'Flattened' object has no attribute {name!r}")
         return getattr(self.tree, name)

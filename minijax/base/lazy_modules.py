@@ -47,6 +47,7 @@ def _messages(table: Mapping[str, str] | None) -> dict[str, str]:
     }
 
 
+# Dicts are unhashable, and modules are never freed: the id is a safe key.
 _tables: dict[int, Mapping[str, Any]] = {}  # names by public module, by `id` of its dict
 _submodules: dict[int, frozenset[str]] = {}
 # The dict of a module itself: `CompleteModule.__dict__` below would load all names.
@@ -61,6 +62,7 @@ class CompleteModule(ModuleType):
 
     @property
     def __dict__(self) -> dict[str, Any]:  # type: ignore[override]
+        # The names are loaded once; after that a plain module has faster attributes.
         self.__class__ = ModuleType  # type: ignore[assignment]
         namespace = namespace_of(self)
         with warnings.catch_warnings():
@@ -170,6 +172,7 @@ def face(
                 value = renamed(value, attribute, name)
             if _impersonated:
                 _set_public_module(attribute, value, public_path(name))
+            # A stored name would be found without `__getattr__`, and so without its warning.
             if attribute not in warnings_of:
                 namespace[attribute] = value
             return value

@@ -46,6 +46,7 @@ functions: list[str] = []
 
 def _user_arguments() -> list[Any]:
     """Return the leaves of the arguments that the user's innermost line passed."""
+    # Two frames up: the caller of `by_user`, which is internal.
     frame: FrameType | None = sys._getframe(2)
     called = outermost = None
     while frame is not None and is_internal(frame.f_code):

@@ -92,6 +92,7 @@ def record_event(event: str, **kwargs: str | int) -> None:
     Example:
       >>> record_event('/app/start', attempt=1)
     """
+    # A copy, since a listener may unregister itself.
     for listener in list(_events):
         listener(event, **kwargs)
 

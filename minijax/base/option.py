@@ -32,6 +32,7 @@ def _parse_bool(text: str) -> bool:
 class Option:
     """One option: `.value` reads it, `opt(v)` is a context manager for this thread."""
 
+    # With `__dict__`, so that an option can have its own `__doc__`.
     __slots__ = ("__dict__", "_cell", "_callback", "check", "name", "on_change")
 
     def __init__(

@@ -65,6 +65,8 @@ class Source:
         return f"{os.path.basename(self.file)}:{self.position()[0]} ({self.function})"
 
 
+# By `id`, since hashing a code object walks its constants.  The id of a code object that was
+# freed may be reused, so the code is compared as well.
 _sources: dict[tuple[int, int], Source] = {}
 
 

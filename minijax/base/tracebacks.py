@@ -148,6 +148,7 @@ def _note(error: BaseException, mode: str) -> BaseException | None:
         seen.add(id(cause))
         last = cause
     note = UnfilteredStackTrace()
+    # Setting `__cause__` below hides the context of `last`, so the note takes it over.
     note.__context__, hidden = last.__context__, last.__suppress_context__
     note.__suppress_context__ = hidden
     last.__cause__ = note

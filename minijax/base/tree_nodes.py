@@ -77,6 +77,7 @@ def _registry(name: str) -> Any:
         enable_list=True,
         enable_dict=True,
     )
+    # pickle looks up an object with these two attributes as a global of the module.
     registry.__module__, registry.__name__ = __name__, name
     return registry
 

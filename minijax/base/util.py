@@ -80,6 +80,7 @@ def remember(container: dict[K, T], key: K, value: T, limit: int) -> T:
     The oldest entries are dropped.  Threads that store the same key get the same value.
     """
     if len(container) >= limit:
+        # Dropping an eighth at a time makes the cost of the copy small per entry.
         for old in list(container)[: 1 + limit // 8]:
             container.pop(old, None)  # another thread may have removed it already
     return container.setdefault(key, value)
@@ -111,6 +112,7 @@ class Memo(dict[Any, Any]):
     """A cache of an object, which owns it.  It pickles as an empty dict."""
 
     __slots__ = ("__weakref__", "owner")
+    # Hashed and compared by identity, as `WeakIdentitySet` requires; a dict is unhashable.
     __hash__ = object.__hash__  # type: ignore[assignment]
     __eq__ = object.__eq__
     __ne__ = object.__ne__
@@ -236,6 +238,7 @@ def named_after(stub: Any, fun: Callable[..., T]) -> Callable[..., T]:
     return fun
 
 
+# Cached, so that every access of a renamed function returns the same object.
 @functools.cache
 def _copied(fun: FunctionType, name: str, home: str) -> Any:
     copy = FunctionType(fun.__code__, fun.__globals__, name, fun.__defaults__, fun.__closure__)

@@ -189,7 +189,7 @@ def test_arrays_pickle():
     assert (x == y).all() and y.dtype == x.dtype
 
 
-def test_reduce_axes_is_taken_where_it_is_empty():
+def test_reduce_axes_must_be_empty():
     f = lambda x: x * 3.0
     assert mj.grad(f, reduce_axes=())(1.0) == 3
     assert mj.value_and_grad(f, reduce_axes=None)(1.0)[1] == 3

@@ -53,7 +53,7 @@ CASES = {
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_equals_all_lanes_at_once(name):
+def test_equals_vmap_of_all_lanes(name):
     fun, args, options = CASES[name]
     want = jax.vmap(fun, **options)(*args)
     for chunk in (1, 3, 7, np.int32(100)):

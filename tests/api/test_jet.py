@@ -193,7 +193,7 @@ def test_terms_of_python_numbers_are_weakly_typed():
         assert not any(t.weak_type for t in jet(jnp.exp, (x,), (terms,))[1])
 
 
-def test_unknown_keywords_are_told_of():
+def test_unknown_keywords_warn():
     with pytest.warns(UserWarning, match=r"unknown keywords \['order'\] are ignored") as w:
         assert jet(jnp.square, (3.0,), ((1.0,),), order=2)[0] == 9
     assert w[0].filename == __file__

@@ -43,7 +43,7 @@ def test_rules_for_new_primitives(define, fun):
     assert prim not in jets.jet_rules
 
 
-def test_the_rules_of_the_house():
+def test_built_in_rules():
     value, terms = jets.jet_rules[lax.mul_p]([2.0, 3.0], [[1.0, 0.0], jets.zero_series])
     assert float(value) == 6 and [float(t) for t in terms] == [3, 0]
     assert {lax.sin_p, lax.dot_general_p} <= set(jets.jet_rules)
@@ -52,7 +52,7 @@ def test_the_rules_of_the_house():
         jets.jet_rules[primitive("unknown", lax.neg)]
 
 
-def test_a_rule_replaces_that_of_the_house():
+def test_a_rule_replaces_the_built_in_one():
     old, calls = jets.jet_rules[lax.sin_p], []
 
     def rule(primals, series, **params):

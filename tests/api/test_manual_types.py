@@ -118,12 +118,12 @@ def test_types(f, said):
     assert types(f, X) == said
 
 
-def test_nothing_is_said_without_the_check():
+def test_types_omit_axes_without_check_vma():
     f = lambda x: (x, lax.pcast(x, "y", to="varying"), lax.psum(x, "x"))
     assert types(f, X, check_vma=False) == "f32[2] f32[2] f32[2]"
 
 
-def test_axes_are_told_in_the_order_of_the_mesh():
+def test_axes_are_listed_in_the_order_of_the_mesh():
     mesh = mj.make_mesh((2, 2, 2), ("z", "a", "b"), (AxisType.Auto,) * 3)
     seen = []
     f = lambda x: seen.append(mj.typeof(x)) or x
@@ -348,7 +348,7 @@ def test_derivatives(name):
         np.testing.assert_allclose(a, b, rtol=2e-5, atol=1e-4)
 
 
-def test_what_is_kept_for_derivatives_lies_as_it_varies():
+def test_residuals_are_sharded_as_they_vary():
     f = mapped(lambda w, x: jnp.sin(w * jnp.cos(w * x)), (P(), PX), PX)
     text = str(mj.make_jaxpr(lambda w: mj.vjp(lambda w: f(w, X), w)[1](X))(W))
     assert "Stacked(('x',))" in text and "Stacked(('x', 'y'))" not in text
@@ -396,7 +396,7 @@ LANES = np.arange(32, dtype=np.float32).reshape(4, 8)
         (lambda v: jnp.ones(2), PX, PX, {}, "(P('y', 'x'),) -> (P('x',),)", "{V:(x,y)}"),
     ],
 )
-def test_lanes_lie_along_an_axis_of_the_mesh(f, ins, outs, options, specs, inside):
+def test_lanes_are_sharded_over_a_mesh_axis(f, ins, outs, options, specs, inside):
     local = mapped(f, ins, outs, **options)
     lanes = mj.vmap(local, spmd_axis_name="y")
     params = mj.make_jaxpr(lanes)(LANES).jaxpr.eqns[0].params
@@ -422,7 +422,7 @@ def test_derivatives_of_lanes_along_an_axis():
         (lambda v: v, "y", 3, "not evenly divisible by its size, 2"),
     ],
 )
-def test_lanes_that_cannot_lie_so(f, name, n, says):
+def test_lanes_that_cannot_be_sharded(f, name, n, says):
     with pytest.raises(ValueError, match=says):
         mj.make_jaxpr(mj.vmap(mapped(f), spmd_axis_name=name))(LANES[:n])
 
@@ -520,7 +520,7 @@ def test_jacobians_where_no_output_varies_more_than_an_input():
         lambda s: mj.tree.map(jnp.zeros_like, mj.eval_shape(lambda: s)),
     ],
 )
-def test_arrays_like_a_type_vary_as_it_says(make):
+def test_arrays_like_a_type_vary_like_it(make):
     f = lambda x: make(mj.eval_shape(lambda x: 2 * x, x))
     assert types(f, X) == "f32[2]{V:x}"
     outside = make(mj.ShapeDtypeStruct((2,), "float32", manual_axis_type=VARIES))

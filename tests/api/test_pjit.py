@@ -97,7 +97,7 @@ def test_no_other_call_sees_the_block():
     assert len(pjit(double)(A).devices()) == 1
 
 
-def test_none_is_whole_over_the_block():
+def test_none_is_replicated_over_the_block():
     def pair(a, b):
         return a * 2, b * 2
 

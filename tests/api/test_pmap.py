@@ -95,7 +95,7 @@ def test_sizes_that_differ_are_listed():
     ]
 
 
-def test_an_error_inside_comes_out_as_it_is():
+def test_an_error_inside_propagates_unchanged():
     def f(x):
         raise ZeroDivisionError("boo")
 
@@ -113,7 +113,7 @@ def test_a_leak_is_found():
 # ------------------------------------------------------------------------------- results
 
 
-def test_results_lie_on_their_devices():
+def test_results_stay_on_their_devices():
     devices = jax.devices()[5:2:-1]
     y = pmap(add_one, devices=devices)(A)
     assert isinstance(y, jax.Array)
@@ -129,7 +129,7 @@ def test_results_lie_on_their_devices():
     np.testing.assert_array_equal(y[1], A[1] + 1)
 
 
-def test_rows_stay_where_they_are():
+def test_sharded_rows_are_not_moved():
     """And outlive the whole: they are copies."""
     devices = jax.devices()[5:2:-1]
     y = pmap(add_one, devices=devices, donate_argnums=0)(A)
@@ -184,7 +184,7 @@ def test_a_result_is_an_operand_without_a_copy():
     assert [b.unsafe_buffer_pointer() for b in z._arrays] == where
 
 
-def test_donation_takes_what_lay_in_place():
+def test_donation_deletes_arrays_that_were_in_place():
     f = pmap(lambda x, y: (x + y, y), donate_argnums=(0, 1))
     single = A + 0
     spread = pmap(add_one)(A)
@@ -351,7 +351,7 @@ def python_calls(fun):
 
 
 @pytest.mark.parametrize("collective", [False, True])
-def test_calls_are_c_plus_pluss_own_where_operands_lie_in_place(collective):
+def test_cpp_dispatch_if_operands_are_in_place(collective):
     f = jax.pmap(lambda x, y: (x + y, lax.psum(x, "i") if collective else x * y), axis_name="i")
     x = f(jnp.arange(8.0), jnp.ones(8))[0]
     for _ in range(3):
@@ -373,7 +373,7 @@ def test_calls_are_c_plus_pluss_own_where_operands_lie_in_place(collective):
     )
 
 
-def test_fast_calls_move_the_mapped_axis_and_give_arguments_away():
+def test_fast_calls_move_the_mapped_axis_and_donate():
     f = jax.pmap(lambda x: x * 2, in_axes=1, out_axes=1, donate_argnums=0)
     x = f(jnp.arange(16.0).reshape(2, 8))
     for k in range(1, 4):
@@ -383,7 +383,7 @@ def test_fast_calls_move_the_mapped_axis_and_give_arguments_away():
         x = y
 
 
-def test_results_are_arrays_over_a_mesh_and_computed_with_where_they_lie():
+def test_results_are_sharded_over_a_mesh_and_stay_there():
     x = jax.pmap(lambda x: x + 1)(jnp.arange(8.0))
     assert x.sharding.spec == jax.P("_internal_pmap_axis_name")
     assert [s.data.shape for s in x.addressable_shards] == [(1,)] * 8

@@ -70,7 +70,7 @@ def test_groups_have_their_own_results():
 # ------------------------------------------------------------------ a program a replica
 
 
-def test_each_replica_goes_its_own_way():
+def test_replicas_may_take_different_branches():
     n = jnp.array([1, 4, 2, 7])
     steps = replicas(
         lambda n: lax.while_loop(lambda c: c[0] < n, lambda c: (c[0] + 1, c[1] * 2), (0, 1))

@@ -99,7 +99,7 @@ def test_memory(tmp_path):
     assert b"buffer" in text and kept.size == 1000
 
 
-def test_listeners_are_told():
+def test_listeners_are_called():
     heard = []
     listeners = {
         "event": (monitoring.register_event_listener, monitoring.unregister_event_listener),
@@ -145,14 +145,14 @@ def test_listeners_are_told():
     }
     for kind, (_, unregister) in listeners.items():
         unregister(told[kind])
-        with pytest.raises(AssertionError, match="does not listen"):
+        with pytest.raises(AssertionError, match="is not registered"):
             unregister(told[kind])
     heard.clear()
     mj.jit(lambda x: doubled(x) + 1)(np.ones(3))
     assert not heard
 
 
-def test_the_disk_cache_tells(tmp_path, monkeypatch):
+def test_the_disk_cache_records_events(tmp_path, monkeypatch):
     heard, seconds = [], {}
     monkeypatch.setattr(compiler, "_in_use", False)
     monitoring.register_event_listener(lambda event, **_: heard.append(event))

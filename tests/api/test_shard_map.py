@@ -178,7 +178,7 @@ def test_second_derivatives():
     close(mj.jit(mj.hessian(parts))(*args), mj.hessian(whole)(*args))
 
 
-def test_results_lie_as_their_specs_say():
+def test_results_are_sharded_by_their_specs():
     parts, _, args = FUNCTIONS["product"]
     eager = parts(*args).sharding
     assert eager == NamedSharding(MESH, P("x"))
@@ -391,7 +391,7 @@ def test_devices_in_the_form_of_a_mesh():
         ((4, 2), P("x", None), lambda v: v * 2, P("x", None)),
     ],
 )
-def test_results_that_lie_as_an_operand_have_its_sharding(shape, spec, f, want):
+def test_results_keep_an_operands_sharding(shape, spec, f, want):
     devices = np.array(mj.devices()[: shape[0] * shape[1]]).reshape(shape)
     mesh = Mesh(devices, ("x", "y"))
     v = mj.device_put(V.reshape(8, 1), NamedSharding(mesh, spec))

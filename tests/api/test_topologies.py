@@ -72,7 +72,7 @@ def test_slices_of_tpus(name, shape, reductions, size):
 
 
 @tpu
-def test_what_is_not_there_cannot_be_called():
+def test_programs_for_absent_devices_cannot_be_called():
     topology = topologies.get_topology_desc("v5e:2x2")
     here = SingleDeviceSharding(topology.devices[0])
     one = mj.jit(jnp.sin, in_shardings=here).lower(bf16(8)).compile()
@@ -94,7 +94,7 @@ def test_gpus_by_description():
     assert made.cost_analysis()["flops"] > 1e8
 
 
-def test_devices_that_are_there():
+def test_attached_devices():
     topology = topologies.get_attached_topology("cpu")
     assert topology.devices == mj.devices("cpu")
     mesh = topologies.make_mesh(topology, (4, 2), ("x", "y"))

@@ -53,7 +53,7 @@ def lanes(f, **options):
             ValueError,
             "does not represent a permutation",
         ),
-        (lambda x: lax.pbroadcast(x, "i", 4), ValueError, "no index below 4"),
+        (lambda x: lax.pbroadcast(x, "i", 4), ValueError, "is not an index below 4"),
         (lambda x: lax.psum(x, ("i", 9)), ValueError, "axis 9 is out of bounds"),
         (
             lambda x: lax.psum(x, "i", axis_index_groups=[[0, 1], [2]]),
@@ -122,7 +122,7 @@ def softmax_loss(x):
     return jnp.log(lax.psum(jnp.exp(x), "i"))
 
 
-def test_inside_every_lane_adds_its_part():
+def test_inside_every_lane_adds_its_term():
     """The gradient inside of a map: the cotangents of all lanes, each of 1, meet."""
     soft = np.exp(x4) / np.exp(x4).sum()
     np.testing.assert_allclose(lanes(jax.grad(softmax_loss))(x4), 4 * soft, rtol=1e-6)

@@ -92,7 +92,7 @@ def test_values_that_know_their_lanes(mapped, names, x):
     assert out.names == names and np.array_equal(out.x, x)
 
 
-def test_in_trees_and_beside_arrays():
+def test_in_trees_and_with_arrays():
     out = jax.vmap(lambda d, *, k: {"v": Named(("b",), d["v"].x * k), "s": d["n"]})(
         {"v": V, "n": jnp.arange(2)}, k=jnp.array([1.0, 10.0])
     )
@@ -106,12 +106,12 @@ def test_in_trees_and_beside_arrays():
         jax.vmap(lambda v: v, in_axes=("a",))(V)
 
 
-def test_parts_of_other_kinds_and_numbers_of_lanes():
+def test_nested_registered_values_and_numbers_of_lanes():
     out = jax.vmap(lambda p: Pair(p.v, p.at * 10))(Pair(V, jnp.zeros(2)))
     assert out.v.names == ("lanes2", "b") and out.at.tolist() == [0, 10]
 
 
-def test_beside_sparse_arrays():
+def test_with_sparse_arrays():
     """Which say for themselves, too, what a lane of them is."""
     sparse = jax.experimental.sparse
     eye = sparse.BCOO.fromdense(jnp.stack([jnp.eye(2), 2 * jnp.eye(2)]), n_batch=1, nse=2)

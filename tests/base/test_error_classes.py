@@ -82,7 +82,7 @@ def answer(call, axis):
     return None
 
 
-def test_an_axis_that_is_not_there():
+def test_an_axis_out_of_range():
     wrong, called = {}, 0
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")

@@ -142,14 +142,14 @@ def test_exports_state_the_requested_calling_convention():
         ("jax_random_seed_offset", 2.5, "new int config value must be None or of type"),
     ],
 )
-def test_values_that_no_option_takes(name, value, says):
+def test_values_that_no_option_accepts(name, value, says):
     before = mj.config.read(name)
     with pytest.raises(ValueError, match=says):
         mj.config.update(name, value)
     assert mj.config.read(name) == before
 
 
-def test_unknown_options():
+def test_unrecognized_options():
     with pytest.raises(AttributeError, match="Unrecognized config option: jax_enable_x46"):
         mj.config.update("jax_enable_x46", True)
     with pytest.raises(AttributeError, match="Try: jax_enable_x64"):
@@ -318,7 +318,7 @@ def test_programs_are_dumped(tmp_path):
     assert jaxpr.read_text().startswith("{ lambda ; a:f32[]. let b:f32[] = sin a")
 
 
-def test_source_files_lose_what_is_not_wanted():
+def test_source_files_are_canonicalized():
     def text():
         return mj.jit(lambda x: jnp.tan(x)).lower(1.0).as_text(debug_info=True)
 
@@ -428,7 +428,7 @@ def options_of(monkeypatch, f):
         ),
     ],
 )
-def test_the_compiler_is_told(monkeypatch, name, value, read, want):
+def test_options_reach_the_compiler(monkeypatch, name, value, read, want):
     f = mj.jit(lambda x: x * x)
     f(1.0)
     if name.endswith("effort") and not knows(name.removeprefix("jax_")):
@@ -464,7 +464,7 @@ def test_the_profile_version(monkeypatch):
     assert options.profile_version == 3
 
 
-def test_xla_caches_stand_beside_the_programs():
+def test_xla_caches_are_next_to_the_programs():
     from minijax.runtime.backends import jaxlib_compat as compat
 
     def files(value, where):

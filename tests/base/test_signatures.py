@@ -100,7 +100,7 @@ def over(kind):
 
 @pytest.mark.parametrize("name", ["sum", "prod", "max", "min"])
 @pytest.mark.parametrize("bucket_size", [None, 2])
-def test_segments_lie_as_they_are_to(name, bucket_size):
+def test_segments_have_the_requested_sharding(name, bucket_size):
     fun = getattr(mj.ops, f"segment_{name}")
     data, ids = jnp.ones(4), jnp.array([0, 1, 0, 1])
     lie = mj.NamedSharding(over(E), mj.P("x"))
@@ -114,7 +114,7 @@ def test_segments_lie_as_they_are_to(name, bucket_size):
 
 
 @pytest.mark.parametrize("index", [0, slice(0, 2), np.array([0, 1])])
-def test_updates_lie_as_they_are_to(index):
+def test_updates_have_the_requested_sharding(index):
     lie = mj.NamedSharding(over(E), mj.P("x"))
     out = jnp.zeros(2).at[index].add(1.0, out_sharding=lie)
     assert out.sharding.is_equivalent_to(lie, 1)
@@ -136,7 +136,7 @@ def test_errors_of_swap_name_the_function():
         mj.ref.swap(jnp.ones(2), None, 1.0, _function_name="my_swap")
 
 
-def test_equations_keep_their_names_or_take_the_callers():
+def test_equations_keep_their_names_or_use_the_callers():
     jaxpr = mj.make_jaxpr(mj.named_scope("inner")(jnp.sin))(1.0)
 
     def names(propagate):

@@ -129,7 +129,7 @@ def test_primitives_leave_one_frame():
     assert lines(error) == ["<lambda>", "ours"]
 
 
-def test_the_whole_traceback_may_come_along():
+def test_the_full_traceback_can_be_chained():
     with filtering("remove_frames"):
         error = caught(RUNS["jit"])
     assert "ours" not in lines(error)
@@ -215,7 +215,7 @@ def test_what_a_script_prints(mode, ours):
     assert ("JAX_TRACEBACK_FILTERING=off" in said) == (mode is None)
 
 
-def test_refusals_are_told_from_faults():
+def test_refusals_differ_from_faults():
     """Of what our files raise, only errors with which they refuse a user's code."""
     names = {}
     ours = "def ours(f, *args):\n    return f(*args)"

@@ -417,7 +417,7 @@ def test_map_errors_name_the_place():
     assert text.endswith("pass is_leaf=lambda x: x is None where None is a leaf.")
 
 
-def test_map_hands_on_a_users_error():
+def test_map_propagates_a_users_error():
     class Broken:
         pass
 
@@ -717,7 +717,7 @@ def test_static_instances_belong_to_the_treedef():
     assert a != b and a.unflatten([2]) == (Mode("a"), 2)
 
 
-def test_faces_have_jaxs_names_and_parameters():
+def test_public_modules_have_jaxs_names_and_parameters():
     short = {
         "all": "tree is_leaf",
         "broadcast": "prefix_tree full_tree is_leaf",

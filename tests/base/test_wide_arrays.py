@@ -51,7 +51,7 @@ def test_functions_of_wide_arrays(wide, name, staged, recwarn):
 
 
 @pytest.mark.parametrize("name", ["times", "relu", "sin", "mean", "nanstd", "set"])
-def test_slopes_are_of_the_dtype_of_what_they_are_slopes_of(wide, name, recwarn):
+def test_derivatives_have_the_dtype_of_their_primals(wide, name, recwarn):
     f = (WITH_NUMBERS | ALONE)[name]
     slope = jax.jit(jax.grad(lambda x: f(x).sum()))
     assert slope(wide).dtype == np.float64
@@ -80,7 +80,7 @@ def test_matrices_of_64_bits():
     assert jnp.linalg.eigh(m).eigenvalues.dtype == np.float64
 
 
-def test_numpy_scalars_ask_for_no_64_bits():
+def test_numpy_scalars_do_not_request_64_bits():
     assert (jnp.asarray(x32) * np.float64(2)).dtype == np.float32
     assert lax.add(jnp.asarray(x32), np.float64(2)).dtype == np.float32
     assert jax.jit(lambda x: x)(np.float64(2)).dtype == np.float32

@@ -58,7 +58,7 @@ def test_arrays_are_stored_and_read_on_other_devices(tmp_path):
 
 
 @stores
-def test_a_manager_stores_while_the_program_goes_on(tmp_path):
+def test_a_manager_stores_while_the_program_continues(tmp_path):
     x = mj.device_put(jnp.arange(8.0), over("x"))
     values = [x.astype("bfloat16").reshape(4, 2), x > 3, jnp.float32(3)]
     paths = [str(tmp_path / name) for name in "bcs"]
@@ -115,7 +115,7 @@ def test_places_that_are_none():
 
 
 @checkpoints
-def test_a_killed_writer_leaves_the_last_checkpoint_whole(tmp_path):
+def test_a_killed_writer_leaves_the_last_checkpoint_complete(tmp_path):
     def launch(doing, n):
         return subprocess.run(
             [
@@ -148,7 +148,7 @@ def test_a_killed_writer_leaves_the_last_checkpoint_whole(tmp_path):
 # --------------------------------------------------------------------- beside devices
 
 
-def test_functions_beside_devices():
+def test_colocated_functions():
     x = mj.device_put(jnp.arange(8.0), over("x"))
     seen = []
 
@@ -164,7 +164,7 @@ def test_functions_beside_devices():
     one = colocated.colocated_python(lambda: jnp.ones(2)).specialize(devices=mj.devices()[2:3])
     assert one().devices() == {mj.devices()[2]}
     narrow = f.specialize(out_specs_fn=lambda x: mj.ShapeDtypeStruct((2,), x.dtype))
-    with pytest.raises(ValueError, match="not as out_specs_fn says"):
+    with pytest.raises(ValueError, match="do not match out_specs_fn"):
         narrow(x)
     with pytest.raises(ValueError, match="the same devices"):
         colocated.colocated_python(lambda x, y: x)(x, mj.device_put(1.0, mj.devices()[0]))
@@ -173,7 +173,7 @@ def test_functions_beside_devices():
     assert colocated.colocated_cpu_devices(mj.devices()[:3]) == mj.devices()[:3]
 
 
-def test_objects_beside_devices():
+def test_colocated_objects():
     made = []
 
     @colocated.colocated_python_class

@@ -43,7 +43,7 @@ mj.experimental.multihost_utils.sync_global_devices("never")
 """
 
 
-def test_when_one_dies_the_others_say_so():
+def test_when_one_dies_the_others_raise():
     (a, first), (b, _), (c, last) = together(["-c", DIES], 3)
     assert b == 7
     assert a
@@ -78,7 +78,7 @@ step(x).block_until_ready()
 """
 
 
-def test_programs_that_differ_are_found_and_the_launcher_says_so(tmp_path):
+def test_programs_that_differ_are_found_and_the_launcher_reports_them(tmp_path):
     script = tmp_path / "train.py"
     script.write_text(DIFFERS)
     done = subprocess.run(
@@ -145,7 +145,7 @@ def gathered(*who: tuple[int, int], timeout: float = 30.0, bind: str | None = No
     return found
 
 
-def test_all_are_there():
+def test_all_processes_are_present():
     assert gathered((0, 3), (2, 3), (1, 3)) == [None] * 3
 
 
@@ -210,8 +210,8 @@ def test_another_program_answers():
         (("h:1", 2, "1"), TypeError, "process_id must be a nonnegative int"),
         (("h:1", 2.0, 1), TypeError, "num_processes must be a positive int"),
         (("h", 2, 1), ValueError, "is not a host and a port: 'h'"),
-        (("h:1", 2, 0, None, "teleport"), ValueError, "'teleport' is not known"),
-        (("h:1", 2, 0, None, "slurm"), ValueError, "'slurm' is not there"),
+        (("h:1", 2, 0, None, "teleport"), ValueError, "'teleport' is unknown"),
+        (("h:1", 2, 0, None, "slurm"), ValueError, "'slurm' is not available"),
     ],
 )
 def test_arguments_that_do_not_do(monkeypatch, args, error, says):

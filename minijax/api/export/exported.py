@@ -220,6 +220,7 @@ class Exported:
         """A cache of programs that call this one."""
         return {}
 
+    # One function per program, so that caches keyed by the function find its traces again.
     @functools.cached_property
     def _flat(self) -> Any:
         """The differentiable function of leaves that runs the program."""

@@ -85,7 +85,7 @@ def test_what_lives_in_this_process():
             se.serialize(mj.jit(fun).lower(X).compile())
 
 
-def test_where_programs_are_kept(tmp_path):
+def test_serialized_programs_on_disk(tmp_path):
     """In another directory the program is compiled anew, and found after a reset."""
     code = f"""
 import numpy as np, minijax as mj
@@ -106,7 +106,7 @@ assert read(x).tolist() == (x * 5 - 1).tolist()
     assert compilation_cache.reset_cache is compiler.reset_cache
 
 
-def test_lapack_is_known_where_programs_come_from_elsewhere(tmp_path):
+def test_lapack_is_registered_for_deserialized_programs(tmp_path):
     """A process that never lowered a decomposition reads, calls and compiles them."""
     singular = mj.jit(lambda x: jnp.linalg.svd(x)[1])
     x = np.diag(np.arange(1, 3, dtype=np.float32))

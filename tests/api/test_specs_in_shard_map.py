@@ -76,7 +76,7 @@ def test_a_spec_is_over_the_mesh_around(name, current):
     assert name == "nested" or '[{}, {"y"}]' in text or '[{?}, {"y"}]' in text
 
 
-def test_a_derivative_of_the_whole():
+def test_a_derivative_outside_shard_map():
     f = over(lambda x: tripled(x), mesh=AUTO)
     text = mj.jit(mj.grad(lambda x: f(x).sum())).lower(X).as_text()
     assert '<@mesh, [{}, {"y"}]> : tensor<2x4xf32>' in text
@@ -98,7 +98,7 @@ def test_the_mesh_around():
     assert mj.sharding.get_abstract_mesh().empty
 
 
-def test_eager_results_lie_as_in_programs():
+def test_eager_results_are_sharded_as_in_programs():
     f = over(FUNCTIONS["alone"][0], mesh=AUTO)
     assert f(X).sharding.spec == mj.jit(f)(X).sharding.spec == P("x", "y")
 

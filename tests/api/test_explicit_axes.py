@@ -356,7 +356,7 @@ def test_arrays_bear_their_types():
     assert mj.typeof(here).str_short(True) == "f32[8,4]"
 
 
-def test_what_is_asked_for_holds_operation_by_operation():
+def test_out_sharding_of_each_operation():
     """Eagerly, and for cotangents, results that the compiler cut are not refused."""
     x = np.arange(32.0, dtype="f").reshape(8, 4)
     i = np.array([-1, 0, 1, 2, 3, 4, 5, 6])
@@ -407,7 +407,7 @@ def test_explicit_axes_around_no_argument():
             made()
 
 
-def test_cotangents_lie_as_arguments():
+def test_cotangents_are_sharded_like_arguments():
     x = np.arange(32.0, dtype="f").reshape(8, 4)
     island = auto_axes(lambda x: jnp.sort(x, 0) * 2, out_sharding=P("x"))
     with mj.set_mesh(MESH):
@@ -419,7 +419,7 @@ def test_cotangents_lie_as_arguments():
                 assert found.addressable_shards[0].data.shape == (2, 2)
 
 
-def test_pieces_of_what_is_cut():
+def test_slices_of_sharded_arrays():
     """Functions whose parts XLA would add twice, or not at all."""
     a, bits = np.arange(1.0, 9.0, dtype="f"), np.arange(8) % 3 > 0
     where = NamedSharding(AUTO, P("x"))
@@ -517,7 +517,7 @@ def test_no_compiler_chooses_along_explicit_axes():
         (AUTO, (), P("x"), None),
     ],
 )
-def test_shard_map_takes_what_lies_so(mesh, lies, spec, names):
+def test_shard_map_accepts_arguments_sharded_by_its_specs(mesh, lies, spec, names):
     kwargs = {} if names is None else {"axis_names": names}
     f = mj.shard_map(lambda v: v + 1, mesh=mesh, in_specs=spec, out_specs=spec, **kwargs)
     np.testing.assert_array_equal(f(ones(mesh, *lies)), 2 * np.ones((8, 8)))
@@ -561,7 +561,7 @@ def test_explicit_and_auto_meshes_do_not_mix():
     assert out.sharding.is_fully_replicated and mj.typeof(out) == mj.typeof(mine)
 
 
-def test_what_gradients_may_mix_is_refused_elsewhere():
+def test_mixed_shardings_are_refused_outside_gradients():
     auto, mine = ones(AUTO, "x"), ones(MESH)
     recast = config.RECAST_MESH.swap(True)  # as while cotangents go back
     try:
@@ -572,7 +572,7 @@ def test_what_gradients_may_mix_is_refused_elsewhere():
         mine - auto
 
 
-def test_calls_of_arrays_over_other_meshes_that_are_cut_alike():
+def test_calls_with_equal_specs_over_other_meshes():
     named = Mesh(MESH.devices, ("p", "q"), axis_types=(AxisType.Auto,) * 2)
     f = mj.jit(lambda x: x * 3)
     for _ in range(2):
@@ -667,7 +667,7 @@ def test_a_layer_in_a_scan_sends_one_sum_of_its_gradient():
     np.testing.assert_allclose(got, mj.grad(plain)(w, x), rtol=1e-5)
 
 
-def test_lowered_text_tells_the_shardings_of_operations():
+def test_lowered_text_contains_the_shardings_of_operations():
     f = lambda x: jnp.sin(x) * 2
     with mj.set_mesh(MESH):
         text = mj.jit(f).lower(mj.device_put(np.ones((8, 4)), P("x", "y"))).as_text()

@@ -34,7 +34,7 @@ def lines(f, *args, having="frontend"):
         ("gpu_stream:1", '{_xla_stream_annotation = "1", inlineable = "false"}'),
     ],
 )
-def test_calls_and_operations_say_where_they_run(where, told):
+def test_calls_and_operations_have_a_compute_type(where, told):
     def f(x):
         with compute_on(where):
             y = mj.jit(lambda x: x * x)(x)
@@ -60,7 +60,7 @@ def test_programs_that_compute_on_the_host_run():
         compute_on("nope")
 
 
-def test_a_call_computed_elsewhere_says_where_its_results_go():
+def test_results_of_compute_on_go_to_a_memory_space():
     f = compute_on2(
         lambda x: (x * x, x),
         compute_type="device_host",
@@ -105,7 +105,7 @@ def test_operations_are_put_in_an_order():
         mj.grad(lambda x: (control_dep(x, x), x)[1])(1.0)
 
 
-def test_arrays_lie_alike():
+def test_arrays_with_equal_shardings():
     if mj.device_count() < 2:
         pytest.skip("needs several devices")
     mesh = Mesh(np.array(mj.devices()[:2]), ("x",))

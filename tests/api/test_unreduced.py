@@ -210,7 +210,7 @@ def test_derivatives_of_several_factors():
     np.testing.assert_allclose(got, A.T @ (np.cos(A @ B * c) * c), rtol=2e-5, atol=2e-5)
 
 
-def test_derivatives_of_parts():
+def test_derivatives_of_shards():
     def loss(a):
         sines = lambda a: jnp.sin(lax.pcast(a, "y", to="varying") * lax.axis_index("y"))
         return local(sines, REDUCED, P(("y", "x")))(red(a)).sum()
