@@ -52,6 +52,7 @@ class _ArrayMeta(type):
             return type(x.aval) is ShapedArray
         if isinstance(x, core.Tracer):
             return isinstance(x.aval, ShapedArray)
+        # `__class__` differs from `type` only where an object overrides it.
         declared_class = x.__class__
         return declared_class is not kind and issubclass(
             declared_class, cls
@@ -467,6 +468,7 @@ def share_memory(shard: Any, array: Any) -> None:
     key = id(shard)
     forget = functools.partial(_arrays_of_shard.pop, key)  # called with the dead reference
     owners = _arrays_of_shard.setdefault(key, (weakref.ref(shard, forget), []))[1]
+    # Drop dead references, since a long-lived shard may outlast many arrays.
     owners[:] = [*(w for w in owners if w() is not None), weakref.ref(array)]
 
 

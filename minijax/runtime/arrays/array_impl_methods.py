@@ -65,6 +65,8 @@ def set_attribute(name: str, value: Any) -> None:
         old, _attributes[name] = _attributes[name], value
         if current is old:
             setattr(ArrayImpl, name, value)
+        # Other copies of minijax may have wrapped ours. Their class `_Either` is a different
+        # object, so compare names, and replace our attribute at any depth.
         while type(current).__name__ == _Either.__name__:
             if current.ours is old:
                 current.ours = value
@@ -148,6 +150,7 @@ class _SharingLoader:
             start_sharing()
 
 
+# Copies loaded earlier must share first: this one then wraps what they have set.
 for _start in getattr(ArrayImpl, _SHARERS, ()):
     _start()
 setattr(ArrayImpl, _SHARERS, (*getattr(ArrayImpl, _SHARERS, ()), start_sharing))

@@ -37,6 +37,7 @@ def local_row(x: Array, i: int) -> Array:
     x._check_alive()
     aval = x.aval
     n = aval.shape[0]
+    # Indices out of range are clamped, as in compiled indexing.
     at = max(0, min(i + n if i < 0 else i, n - 1))
     sharding = shardings.of_buffer(x)
     k = sharding.holder(at)

@@ -142,8 +142,10 @@ def put_scalar(x: Any, placement: Placement) -> Any:
     aval = core.aval_of(x)
     # -0.0 equals 0.0, and nan does not equal itself, so neither can be a key.
     is_cacheable = x == x and (x != 0 or str(x) in ("0", "0.0", "False"))
+    # With the type, because 1 == 1.0 == True.
     key = (x, type(x), aval.dtype, id(placement))
     cached = _scalars.get(key) if is_cacheable else None
+    # Deleted, for example by donation: make a new one.
     if cached is None or cached.is_deleted():
         cached = compat.put(
             np.asarray(x, aval.dtype),

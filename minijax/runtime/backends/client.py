@@ -29,6 +29,7 @@ from .cluster import state
 from .plugins import load_plugin, user_options
 
 _clients: dict[str, Any] = {}
+# Reentrant: a factory or a callback may itself ask for a client.
 _lock = threading.RLock()
 cluster = state
 _ALIASES = {"gpu": "cuda", "cuda": "cuda", "cpu": "cpu", "tpu": "tpu"}
@@ -422,6 +423,7 @@ def backend(platform: Any = None) -> Any:
     client = _clients.get(name)
     if client is None:
         with _lock:
+            # Check again: another thread may have created it meanwhile.
             client = _clients.get(name)
             if client is None:
                 _watch_forks()

@@ -34,6 +34,7 @@ from ...types import dtypes
 xc: Any = _xla_client
 VERSION: int = xc._version
 RELEASE: tuple[int, ...] = tuple(int(part) for part in _version.split(".") if part.isdecimal())
+# 0.10.x is numbered 467; the interfaces below changed in 480.
 _OLD = VERSION < 480
 
 ArrayImpl = xc.ArrayImpl
@@ -53,6 +54,7 @@ PjitFunction = _jax.PjitFunction
 inspecting = _jax.encode_inspect_sharding_callback
 PjitFunctionCache = _jax.PjitFunctionCache
 tree_registry = _jax.pytree.PyTreeRegistry
+# With it, the caller may change the NumPy array as soon as the call returns.
 _COPY = xc.HostBufferSemantics.IMMUTABLE_ONLY_DURING_CALL
 _ZERO_COPY = xc.HostBufferSemantics.ZERO_COPY
 _batched_put = xc.batched_device_put

@@ -320,6 +320,7 @@ class ProcessMembership:
             self.print_news()
             with contextlib.suppress(Exception):
                 sys.stdout.flush()
+            # `sys.exit` would end only this thread, while the main one waits in a collective.
             os._exit(1)
 
     def explain(self, failed: bool) -> bool:

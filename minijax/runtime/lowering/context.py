@@ -323,6 +323,7 @@ class Lowering:
         x = dtypes.stored(value, aval.dtype)
         splat = x.ndim == 0
         element = context.elements[aval.dtype]
+        # MLIR's buffer reader does not know ml_dtypes: pass the bits as integers.
         if aval.dtype in _BIT_VIEWS:
             x = x.view(np.uint16 if aval.dtype == dtypes.bfloat16 else np.uint8)
         elif aval.dtype in (dtypes.int4, dtypes.int2):
@@ -338,6 +339,7 @@ class Lowering:
     def block(self, region: Any, *types: Any) -> Iterator[Any]:
         """Append a block with arguments of these MLIR types, and emit into it."""
         block = region.blocks.append(*types, arg_locs=[self.loc] * len(types))
+        # A value of a region is not visible outside, so broadcasts are shared within a block.
         outside, self.repeated = self.repeated, {}
         module = self.module
         module.depth += 1
@@ -522,6 +524,7 @@ class Lowering:
     def call(self, closed: ClosedJaxpr, name: str, args: Sequence[Any]) -> list[Any]:
         """Call a closed jaxpr as a function; equal ones are lowered once."""
         module = self.module
+        # Constants by id: arrays cannot be hashed. `module.lowered` keeps them alive.
         key = (closed.jaxpr, tuple(map(id, closed.consts)), self.axes, self.manual)
         function = module.functions.get(key)
         if function is None:
@@ -823,6 +826,7 @@ UNSEEN, SEEN = "unseen", "seen"
 def _learn(ctx: Lowering, key: tuple[Any, ...], eqn: Equation, state: str) -> Any:
     """Return the recipe of an equation seen before, or None if its rule must run."""
     if state is UNSEEN:
+        # Most equations occur once, so record only from the second occurrence on.
         if all(map(is_value_param, eqn.params.values())):
             util.remember(ctx.recipes, key, SEEN, MAX_RECIPES)
         return None

@@ -68,6 +68,7 @@ class Context:
     def __init__(self) -> None:
         load_dialect("builtin")
         self.ir = ctx = ir.Context()
+        # Each context is used by one thread at a time, so it needs no thread pool.
         ctx.enable_multithreading(False)
         ctx.append_dialect_registry(upstream_dialects)
         ctx.load_all_available_dialects()
@@ -128,6 +129,7 @@ class _Current(threading.local):
 
     def __init__(self) -> None:
         self.lease = _Lease()
+        # Copy the attributes: lowering reads them often, and this saves an indirection.
         vars(self).update(vars(self.lease.context))
 
 

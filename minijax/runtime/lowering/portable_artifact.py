@@ -308,6 +308,7 @@ def refined(module: Any, platform_index: int | None, types: Sequence[Any]) -> An
             results = _call(symbol, list(signature.results), args)
             ir.Operation.create("func.return", operands=results)
         out = io.BytesIO()
+        # As bytes: the refinement runs in an MLIR context of its own.
         target.module.operation.write_bytecode(out)
     data = _jax.mlir.refine_polymorphic_shapes(out.getvalue(), True, True, True)
     with context.ir, context.unknown:

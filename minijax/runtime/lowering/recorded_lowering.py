@@ -122,6 +122,7 @@ def record_lowering(
     unknown = context.unknown
     home = ir.Module.create(unknown)
     with ir.InsertionPoint(home.body):
+        # A scratch container for the block; it is never compiled.
         holder = create("builtin.module", regions=1, loc=unknown)
     block = holder.regions[0].blocks.append(*types, arg_locs=[unknown] * len(types))
     try:

@@ -351,6 +351,7 @@ class _Emitted:
         return self.op("minimum", x, y)
 
     def mod(self, x: Any, y: Any) -> Any:
+        # StableHLO's remainder has the sign of x; Python's has the sign of y.
         return self.op("remainder", self.add(self.op("remainder", x, y), y), y)
 
     def floordiv(self, x: Any, y: Any) -> Any:

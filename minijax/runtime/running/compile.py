@@ -185,7 +185,9 @@ def compile_module(
     if private or (callbacks and client.platform != "cpu"):
         cache = None  # only on CPUs are programs known to hold just the callbacks' indices
     key = cache_key(bytecode, options, devices)
+    # With the client: after `clear_backends`, equal devices belong to a new one.
     recent = key, client, tuple(devices)
+    # An executable holds its callbacks' functions, so an equal program needs its own.
     own = bool(callbacks or compiler_passes.registered)
     if not own and (cached := _recent.get(recent)) is not None:
         return cached

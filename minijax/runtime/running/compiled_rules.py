@@ -92,6 +92,7 @@ def _run(
         return None
     try:
         config_key = config.trace_key(), tuple(params.items())
+        # `placed` is a tuple from `by_sharding`: a placement, hashed by identity, and a bool.
         key = (make, prim, needed, flags, placed, *config_key, *avals)
         rule = _rules.get(key, _UNSEEN)
     except TypeError:  # unhashable params
@@ -214,6 +215,7 @@ def evaluate_linearized(
     for x, t in zip(primals, tangents, strict=True):
         is_nonzero = type(t) is not Zero
         flags.append(is_nonzero)
+        # Types are interned, so identity decides. Another tangent type takes the slow path.
         if is_nonzero and (type(x) is not ArrayImpl or t.aval is not x.aval):
             return None
     outcome = _run(_linearized_rule, prim.jvp, prim, tuple(flags), list(primals), params)

@@ -140,6 +140,7 @@ class DiskCache:
                 _write(fd, entry)
             finally:
                 os.close(fd)
+            # Atomic: readers see the old file or the complete new one.
             os.replace(temporary, path)
             stored = True
         except OSError:
@@ -170,6 +171,7 @@ class DiskCache:
             for _, size, path in files[:-1]:  # the newest fits, as `put` has checked
                 _remove(path)
                 total -= size
+                # Well below the limit, so that not every later `put` must list the files again.
                 if total <= self._max_bytes * 3 // 4:
                     break
         self._budget = min(self._max_bytes - total, self._max_bytes // 8)

@@ -137,6 +137,7 @@ class Program:
             for a, s in zip(stored, self.out_shardings, strict=True)
         ]
         self.has_keys = any(a is not s for a, s in zip(out_avals, stored, strict=True))
+        # Executables of compile-only devices lack this method.
         self.run = getattr(executable, "execute_sharded", not_loaded)
         self.pace = pacing.pace_of(placement.devices)
         if self.pace is not None:
@@ -178,6 +179,8 @@ class Program:
             results = self.run(buffers, with_tokens=True)
             token = results.consume_token()
             out = results.consume_with_handlers(self.handlers)
+            # The next program with ordered effects must not run concurrently, and failures must
+            # be known before the call returns.
             if self.ordered or failures is not None:
                 token.block_until_ready()
         hooks.started.call(token)
@@ -234,11 +237,14 @@ def run(
         else:
             wide = type(x) in WIDE_SCALARS and prim.regions is None
             if wide and keeps_wide_dtype(x, args):
+                # Start over with a 64-bit array: a NumPy scalar would be narrowed to 32 bits.
                 return run(prim, transfers.widen_scalars(args), params, requested)
             buffers.append(x)
             has_host_values = True
             if type(x) is KeyArray or type(x) is Token:
                 same_sharding, has_keys = False, True
+    # Single-device shardings are canonical objects that are never freed, so one lookup by id
+    # replaces a comparison of devices, memories and commitment.
     placed = (
         placements.by_sharding.get(id(sharding))
         if same_sharding and requested is None
@@ -262,13 +268,9 @@ def run(
             for x, a in zip(args, avals, strict=True)
         ]
     try:
-        key = (
-            prim,
-            id(placement),
-            committed,
-            tuple(params.items()) if params else None,
-            *avals,
-        )
+        # Ids of placements are valid keys, because placements are never freed.
+        param_items = tuple(params.items()) if params else None
+        key = (prim, id(placement), committed, param_items, *avals)
         program = _programs.get(key)
     except TypeError:  # unhashable params
         key, program = None, None
@@ -537,6 +539,7 @@ def finish_program(
     program.stable = not any(getattr(e, "runs", True) for e in closed.effects)
     if lowered.failures is not None:
         program.failures, program.stable = lowered.failures, False
+    # C++ refers to these objects by address while the executable lives.
     for item in lowered.keepalive:
         executable.keep_alive(item) if hasattr(executable, "keep_alive") else None
     return program

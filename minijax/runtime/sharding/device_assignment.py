@@ -123,6 +123,7 @@ def _single_placement(values: Sequence[Any]) -> tuple[Placement, bool] | None:
     placed = placements.by_sharding.get(id(sharding))
     if placed is None or placed[1]:
         return placed
+    # A mesh or default device, if set, takes precedence over uncommitted operands.
     has_default = config.MESH.value is not None or config.DEFAULT_DEVICE.value is not None
     return None if has_default else placed
 

@@ -328,6 +328,7 @@ class Mesh(_Axes):
             DeprecationWarning,
             stacklevel=2,
         )
+        # A stack per thread, because one mesh object may be entered repeatedly.
         _entered.before.append(config.ENTERED_MESH.swap(self))
         return self
 
@@ -463,6 +464,7 @@ class set_mesh:
                 f"Expected mesh of type `jax.sharding.Mesh`. Got {type(mesh)}"
             )
         _check_not_traced("set_mesh")
+        # Here, not in `__enter__`: without a `with` block the mesh stays current.
         self.before = config.MESH.swap(mesh)
 
     def __enter__(self) -> None:

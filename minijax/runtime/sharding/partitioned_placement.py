@@ -271,6 +271,8 @@ def _reshard(buffer: Any, src_sharding: Any, sharding: Any) -> Any:
             return _shard_host_value(transfers.host_value(buffer), buffer.aval, sharding)
         same_devices = target_sharding
         if src_sharding.devices != target_sharding.devices:
+            # One program runs on one list of devices: reshard on the source devices, in the
+            # target's division, then copy the shards.
             grid = np.array(src_sharding.devices, dtype=object).reshape(
                 target_sharding.mesh.axis_sizes
             )
@@ -347,6 +349,7 @@ def _shard_host_value(value: np.ndarray[Any, Any], aval: Any, sharding: Any) -> 
         util.remember(_shard_slices, key, cached, _MOST_RESHARDINGS)
     devices, indices, inner = cached
     value = dtypes.stored(value, aval.dtype)
+    # C++ reads the buffers as contiguous memory.
     shards = [np.asarray(value[at], order="C") for at in indices]
     if value.dtype == aval.dtype:
         return compat.put_shards(aval, inner, shards, devices)

@@ -63,6 +63,7 @@ def placement(device: Any) -> Placement:
     """Return the placement of a device: always the same object."""
     cached = _placements.get(device)
     if cached is None:
+        # If two threads get here, only the winner's shardings become canonical.
         cached = _placements.setdefault(device, Placement(device))
         by_sharding[id(cached.uncommitted_sharding)] = (cached, False)
         by_sharding[id(cached.committed_sharding)] = (cached, True)
@@ -80,6 +81,7 @@ def placement_of(buffer: Any) -> tuple[Placement, bool] | None:
     cached = by_sharding.get(id(sharding))
     if cached is not None:
         return cached
+    # C++ may make an equal sharding of its own, which is not in `by_sharding`.
     if isinstance(sharding, compat.SingleDeviceSharding):
         return placement(sharding._device), bool(buffer._committed)
     return None

@@ -263,6 +263,8 @@ class _MultiDeviceSharding(Sharding):
             kind = getattr(self, "_memory_kind", None)
             mesh, hlo = getattr(self, "mesh", None), self.hlo(ndim)
             first = _meshes.setdefault((self.devices, hlo, kind), mesh)
+            # C++ reads attributes of unknown classes through Python, so the usual case, a
+            # single mesh, has the plain class.
             form = compat.GSPMDSharding if first == mesh else _OtherMeshSharding
             sharding = form(device_list(self.devices), hlo, memory_kind=kind)
             cached = _cpp_shardings.setdefault(key, sharding)  # kept forever: its id is a key
@@ -439,6 +441,7 @@ class NamedSharding(_MultiDeviceSharding):
             default = str(self.devices[0].default_memory().kind)
             SingleDeviceSharding(self.devices[0], memory_kind=memory_kind)  # raises
         self._memory_kind = None if memory_kind == default else memory_kind
+        # Cached: shardings are dict keys on every call.
         self._hash = hash((mesh, spec, self._memory_kind))
         self._holders: list[int] | None = None
         self._explicit: dict[int, NamedSharding | None] = {}
@@ -662,6 +665,8 @@ class NamedSharding(_MultiDeviceSharding):
         terms = [i for i, n in enumerate(names) if n in self.spec.unreduced]
         if all(n == 1 for n in num_shards) and not terms:
             return compat.HloSharding.replicate()
+        # The transposition of the device grid: first the mesh axes that shard, in the order
+        # of the array axes.
         used = [names.index(a) for axes in self.tiles(ndim) for a in axes]
         left = [i for i in range(len(names)) if i not in used and i not in terms]
         groups = ((left, compat.REPLICATED), (terms, compat.UNREDUCED))
