@@ -1,8 +1,8 @@
 """Shared helpers of minijax.numpy: promotion, conversion, axis and dtype arguments.
 
-`promote_args` and its kin bring array-like operands to one dtype and one rank with as few
-equations as possible: Python and NumPy scalars become literals, and arrays of the right
-type are returned unchanged.  `as_array` makes an array of any array-like value.
+`promote_args` and related functions convert array-like operands to one dtype and one rank
+with as few equations as possible: Python and NumPy scalars become literals, and arrays of
+the right type are returned unchanged.  `as_array` makes an array of any array-like value.
 
 This module must not know any NumPy function by name.  Next: ufuncs.py.
 """
@@ -79,9 +79,7 @@ def check_arraylike(name: str, *xs: Any) -> None:
 
 
 def _checked(name: str, xs: tuple[Any, ...]) -> tuple[Any, ...]:
-    """Return the operands of `name`, with objects replaced by the arrays that they
-    represent.
-    """
+    """Return the operands of `name`, with objects replaced by their arrays."""
     for i, x in enumerate(xs):
         if type(x) not in _ARRAYLIKE_TYPES and not isinstance(x, Tracer):
             if not core.is_value(x):
@@ -161,9 +159,7 @@ def strong_unless_scalar(x: Any) -> Any:
 
 
 def scalar_literal(x: Any, aval: Any, dtype: Any, weak: bool) -> Any:
-    """Return a host scalar as a scalar of `dtype`, or None if no Python value has that
-    type.
-    """
+    """Return a host scalar of type `dtype`, or None if Python has no such type."""
     if hasattr(x, "__jax_array__") or dtypes.is_extended(dtype):
         return None
     value = scalar(np.asarray(x, aval.dtype), dtype)
@@ -532,7 +528,7 @@ def static_axis(axis: Any) -> Any:
 def composite_along(*static: str, position: int = 1) -> Callable[[Any], Any]:
     """Declare a `composite` along an axis, which may also be an array of one number.
 
-    `static` names the arguments besides `axis` that are not arrays.
+    `static` names the arguments, besides `axis`, that are not arrays.
     """
 
     def declare(fun: Any) -> Any:

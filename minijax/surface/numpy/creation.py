@@ -435,7 +435,7 @@ def empty(
 
 
 def _dtype_of_shape(name: str, shape: Any, dtype: Any) -> Any:
-    """Return the dtype of `ones` and kin; a number there may be meant as a second size."""
+    """Return the dtype of `ones` and kin; a number may have been meant as a second size."""
     try:
         return static_dtype(dtype, name)
     except TypeError as error:
@@ -595,7 +595,7 @@ def zeros_like(
     """Return zeros with the shape and dtype of another array.
 
     Args:
-      a: array, number, or anything with `shape` and `dtype`.
+      a: array, number, or an object with `shape` and `dtype`.
       dtype, shape: of the result; None for the dtype or shape of `a`.
       device, out_sharding: device or sharding of the result.
 
@@ -624,7 +624,7 @@ def ones_like(
     """Return ones with the shape and dtype of another array.
 
     Args:
-      a: array, number, or anything with `shape` and `dtype`.
+      a: array, number, or an object with `shape` and `dtype`.
       dtype, shape: of the result; None for the dtype or shape of `a`.
       device, out_sharding: device or sharding of the result.
 
@@ -648,7 +648,7 @@ def empty_like(
     """Return zeros with the shape and dtype of another array (see `empty`).
 
     Args:
-      prototype: array, number, or anything with `shape` and `dtype`.
+      prototype: array, number, or an object with `shape` and `dtype`.
       dtype, shape: of the result; None for the dtype or shape of `prototype`.
       device: where to put it.
 
@@ -678,7 +678,7 @@ def full_like(
     """Return `fill_value` repeated to the shape and dtype of another array.
 
     Args:
-      a: array, number, or anything with `shape` and `dtype`.
+      a: array, number, or an object with `shape` and `dtype`.
       fill_value: a number, or an array that broadcasts to the shape.
       dtype, shape: of the result; None for the dtype or shape of `a`.
       device, out_sharding: device or sharding of the result.

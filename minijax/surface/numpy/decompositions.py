@@ -199,11 +199,11 @@ def qr(a: ArrayLike, mode: str = "reduced") -> Any:
     Args:
       a: matrices, shape (..., m, n).
       mode: 'reduced' (min(m, n) columns; its old NumPy name is 'full'), 'complete' (m
-        columns), 'r' (R alone) or 'raw' (LAPACK's form).
+        columns), 'r' (only R) or 'raw' (LAPACK's form).
 
     Returns:
       A `QRResult` of arrays of `a`'s inexact dtype: Q, shape (..., m, k), and R, shape
-      (..., k, n), where k is min(m, n), or m if 'complete'; R alone for 'r'; for 'raw'
+      (..., k, n), where k is min(m, n), or m if 'complete'; only R for 'r'; for 'raw'
       the transpose of LAPACK's packed matrix, and the factors of its reflections.
 
     Raises:

@@ -33,7 +33,7 @@ __all__ = [
 
 
 class _ScalarMeta(type):
-    """Class of `jnp.float32` and its kin: dtypes that can be called."""
+    """Class of `jnp.float32` and other scalar types: dtypes that can be called."""
 
     dtype: Any
 
@@ -176,7 +176,7 @@ def promote_types(a: Any, b: Any) -> Any:
       a, b: dtypes, arrays (their dtypes), scalar types or Python types.
 
     Returns:
-      An np.dtype; 64 bits stay 64 bits if an argument has them, even without x64.
+      An np.dtype; it has 64 bits if an argument does, even if x64 is disabled.
 
     Raises:
       TypePromotionError: the arguments lack a common dtype.

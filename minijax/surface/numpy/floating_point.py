@@ -294,8 +294,7 @@ def copysign(x1: Any, x2: Any, /) -> Any:
 
 @composite
 def spacing(x: Any, /) -> Any:
-    """Return the distance to the next float away from zero, with the sign of x,
-    elementwise.
+    """Return the distance to the next float away from zero, signed like x, elementwise.
 
     For float16, as in NumPy, the distance to the next larger float.
 
@@ -425,9 +424,7 @@ def exponent_of(x: Any) -> Any:
 
 
 def _scale(x: Any, k: Any) -> Any:
-    """Return x * 2**k for any integers k, in steps that neither overflow nor underflow
-    early.
-    """
+    """Return x * 2**k for any integers k, in steps without early over- or underflow."""
     _, bias = _layout(_dtype(x))
     least, most = const(k, 1 - bias), const(k, bias)
     # Three steps reach 2^(3 * bias), beyond the range from the least to the largest float.

@@ -59,7 +59,7 @@ __all__ = (
 
 
 def eye(N: Any, M: Any = None, k: Any = 0, dtype: Any = None, *, device: Any = None) -> Any:
-    """Return a matrix with ones on a diagonal and zeros in all other places.
+    """Return a matrix with ones on a diagonal and zeros off it.
 
     Args:
       N, M: numbers of rows and columns (default of M: N).

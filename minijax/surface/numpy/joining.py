@@ -1,4 +1,4 @@
-"""Functions that join and split arrays: concatenate, stack, block, split and their kin.
+"""Functions that join and split arrays: concatenate, stack, block, split and variants.
 
 Instead of a sequence of arrays, one array stands for its rows.  Dtypes promote; in eager
 mode each call is one compiled program.

@@ -148,7 +148,7 @@ def solve(a: ArrayLike, b: ArrayLike) -> Any:
     if a.shape[-2] != n or b.ndim == 0 or b.shape[0 if vector else -2] != n:
         raise errors.value_error(
             f"solve: shapes {a.shape} and {b.shape} do not fit.",
-            why="a must be square, and b have as many rows: sizes"
+            why="a must be square, and b must have the same number of rows: sizes"
             f" {a.shape[-2:]} and {b.shape[0 if vector else -2 :]}.",
             tries=["jnp.linalg.lstsq for a matrix that is not square"],
         )

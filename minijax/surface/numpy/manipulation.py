@@ -445,7 +445,7 @@ def moveaxis(a: Any, source: Any, destination: Any) -> Any:
     Args:
       a: array.
       source: int or sequence of ints: the axes.
-      destination: as many ints: their positions in the result.
+      destination: as many ints: the positions of these axes in the result.
 
     Returns:
       An array of `a`'s dtype and rank; axis `source[i]` of `a` is its `destination[i]`.
@@ -548,7 +548,7 @@ def broadcast_arrays(*args: Any) -> tuple[Any, ...]:
       args: arrays or numbers that broadcast.
 
     Returns:
-      A tuple of as many arrays, of one shape and each of its own dtype.
+      A tuple of arrays of one shape, one per argument and each of its own dtype.
 
     Raises:
       ValueError: they do not broadcast.

@@ -52,7 +52,7 @@ _SEQUENCES = (list, tuple, set, dict)
 
 
 def accepts(symbol: str, swapped: bool = False) -> Callable[[Any, Any], bool]:
-    """Return a predicate of operands that an operator accepts; it raises for lists and kin.
+    """Return the predicate of an operator's operands; it raises TypeError for lists.
 
     For comparisons by order, and for subclasses of list, Python tries the operand's own
     operator.

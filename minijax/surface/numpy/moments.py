@@ -105,7 +105,7 @@ def mean(
       where: a mask; elements where it is False are excluded.
 
     Returns:
-      An array of `dtype`, or of `a`'s dtype (integers made float), without the
+      An array of `dtype`, or of `a`'s dtype (integers become floats), without the
       axes of `axis`; nan for the mean of zero elements.
 
     Raises:
@@ -288,7 +288,7 @@ def var(
       correction: another name for `ddof`.
 
     Returns:
-      A real array of `dtype`, or of `a`'s (integers made float), without the axes
+      A real array of `dtype`, or of `a`'s (integers become floats), without the axes
       of `axis`; nan where the divisor is not positive.
 
     Raises:
@@ -333,7 +333,7 @@ def std(
       correction: another name for `ddof`.
 
     Returns:
-      A real array of `dtype`, or of `a`'s (integers made float), without the axes
+      A real array of `dtype`, or of `a`'s (integers become floats), without the axes
       of `axis`; nan where the divisor is not positive.
 
     Raises:

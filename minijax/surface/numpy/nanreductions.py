@@ -147,7 +147,7 @@ def nanmean(
       where: a mask; elements where it is False are excluded.
 
     Returns:
-      An array of `dtype`, or of `a`'s dtype (integers made float), without the
+      An array of `dtype`, or of `a`'s dtype (integers become floats), without the
       axes of `axis`; nan where all elements are nan.
 
     Example:
@@ -240,7 +240,7 @@ def nanvar(
       mean: the precomputed mean (with reduced axes of size 1).
 
     Returns:
-      A real array of `dtype`, or of `a`'s (integers made float), without the axes
+      A real array of `dtype`, or of `a`'s (integers become floats), without the axes
       of `axis`; nan where at most `ddof` elements remain.
 
     Example:
@@ -276,7 +276,7 @@ def nanstd(
       mean: the precomputed mean (with reduced axes of size 1).
 
     Returns:
-      A real array of `dtype`, or of `a`'s (integers made float), without the axes
+      A real array of `dtype`, or of `a`'s (integers become floats), without the axes
       of `axis`; nan where at most `ddof` elements remain.
 
     Example:

@@ -1,7 +1,7 @@
 """`pad`, in every mode of NumPy.
 
-Each axis is padded in turn.  Constants are one `pad` primitive.  Modes that copy use
-slices, reversals and one concatenation per axis; `mean` and its kin reduce first.
+Axes are padded one after another.  Constants are one `pad` primitive.  Modes that copy use
+slices, reversals and one concatenation per axis; `mean` and other statistics reduce first.
 
 Next: edits.py, for delete and insert.
 """

@@ -61,11 +61,11 @@ def _quantile_function(
     name: str, percent: bool, squash: bool, summary: str, example: str
 ) -> Any:
     shape = (
-        "An array of `a`'s dtype made float: the axis of `q`, if it has one, and the\n"
-        "  axes of `a` without `axis`."
+        "An array of `a`'s dtype (integers become floats), with the axis of `q`, if any,\n"
+        "  and the axes of `a` without `axis`."
     )
     raises = (
-        "ValueError: complex input, no elements, `q` of more than one axis, an unknown\n"
+        "ValueError: complex input, zero elements, `q` of more than one axis, an unknown\n"
         "    method.\n  NotImplementedError: weights with a method other than 'inverted_cdf'."
     )
 
@@ -101,7 +101,7 @@ quantile = _quantile_function(
     "quantile",
     False,
     False,
-    "Return the value below which a fraction `q` of the elements is, in [0, 1].",
+    "Return the `q`-quantile, below which a fraction `q`, in [0, 1], of the elements is.",
     "[1., 2., 4.], 0.25 -> 1.5",
 )
 nanquantile = _quantile_function(
@@ -146,11 +146,11 @@ def percentile(
       out_sharding: sharding of the result.
 
     Returns:
-      An array of `a`'s dtype made float: the axis of `q`, if it has one, and the axes
-      of `a` without `axis`.
+      An array of `a`'s dtype (integers become floats), with the axis of `q`, if any, and
+      the axes of `a` without `axis`.
 
     Raises:
-      ValueError: complex input, no elements, `q` of more than one axis, an unknown
+      ValueError: complex input, zero elements, `q` of more than one axis, an unknown
         method.
       NotImplementedError: weights with a method other than 'inverted_cdf'.
 
@@ -166,7 +166,7 @@ def percentile(
 
 
 def _median_function(name: str, squash: bool, summary: str, example: str) -> Any:
-    shape = "An array of `a`'s dtype made float, without the axes of `axis`."
+    shape = "An array of `a`'s dtype (integers become floats), without the axes of `axis`."
     raises = "ValueError: complex input, zero elements, or an axis that does not exist."
 
     @row(name, __name__, summary, shape, example, raises=raises, **_ARG_DOCS)

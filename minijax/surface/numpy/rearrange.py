@@ -1,5 +1,4 @@
-"""Functions that repeat, roll, reverse and pack elements: tile, repeat, roll, flip,
-packbits.
+"""Functions that repeat, roll, reverse and pack elements.
 
 In a traced program, shifts and counts that are Python numbers become slices and
 concatenations; in eager mode a shift is an operand, so that one program serves all shifts.

@@ -1,4 +1,4 @@
-"""Unique elements and sets: unique and its kin, union, intersection, difference, isin.
+"""Unique elements and sets: unique, union, intersection, difference, isin.
 
 The number of elements of a set determines a shape, so traced arrays need a `size`.  Missing
 elements up to `size` are filled with `fill_value`, by default the first element.
@@ -262,7 +262,7 @@ def unique_counts(
       fill_value: the value of missing elements, up to `size` (default: the first element).
 
     Returns:
-      A `_UniqueCountsResult`: the values, sorted, of `x`'s dtype, and as many integers.
+      A `_UniqueCountsResult`: the values, sorted, of `x`'s dtype, and their counts.
 
     Example:
       >>> import minijax.numpy as jnp

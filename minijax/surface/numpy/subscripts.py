@@ -226,7 +226,7 @@ def _checked_slice(s: slice, axis: int) -> slice:
                 f"Slice entries must be static integers. Got {s} at position {axis}.",
                 which=bound.origin(),
                 where=core.stack_text(),
-                why="the size of the result must be known while tracing.",
+                why="the size of the result must be static.",
                 tries=[
                     "lax.dynamic_slice_in_dim(x, start, size, axis) for a window"
                     " of fixed size at a traced position",
@@ -398,11 +398,11 @@ class Location(NamedTuple):
     """Positions of a plan's elements, in the terms of gather and scatter."""
 
     indices: Any
-    windows: tuple[int, ...]  # axes of the result (NEW left out) that are slices
+    windows: tuple[int, ...]  # axes of the result (without NEW axes) that are slices
     collapsed: tuple[int, ...]  # axes of the operand that the result lacks
     indexed: tuple[int, ...]  # axes of the operand that `indices` position
     sizes: tuple[int, ...]  # of the slices
-    shape: tuple[int, ...]  # of the result, NEW left out
+    shape: tuple[int, ...]  # of the result, without NEW axes
     reversed: tuple[int, ...]  # axes of the result to be reversed
     new: tuple[int, ...]  # axes of the result with NEW
     distinct: bool  # whether positions are known to be sorted and distinct

@@ -1,4 +1,4 @@
-"""Universal functions: `jnp.ufunc`, `frompyfunc`, and the methods of `add` and its kin.
+"""Universal functions: `jnp.ufunc`, `frompyfunc`, and the methods of `add` and others.
 
 A ufunc works elementwise and carries `reduce`, `accumulate`, `at`, `outer` and `reduceat`.
 The methods of NumPy's own functions use existing reductions; for any other function, the
@@ -425,7 +425,7 @@ def _sum_of_rest(a, *, axis, dtype, keepdims: bool, initial, where):
 def _reduce_bits(
     prim, identity, truth: bool, a, *, axis, dtype, keepdims: bool, initial, where
 ):
-    """Evaluate bitwise_and.reduce and its kin, by one primitive."""
+    """Evaluate the `reduce` of a bitwise function by one primitive."""
     a = as_array(a)
     a = ufuncs.truth(a) if truth else a
     a = a if dtype is None else convert(a, static_dtype(dtype, prim.name))

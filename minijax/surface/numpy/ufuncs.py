@@ -5,8 +5,8 @@ docstring.  `unary` and `binary` make the public function, a `composite`: one co
 when evaluated, inlined when traced. Functions that need more arithmetic are in
 elementwise.py; `.reduce`, `.at` and the other methods of ufuncs are added in ufunc.py.
 
-Promotion: "float" functions turn integers to floats, "number" functions turn bools to
-integers, the others keep the common dtype.
+Promotion: "float" functions convert integers to floats, "number" functions convert bools to
+integers, and the others keep the common dtype.
 """
 
 from __future__ import annotations
@@ -133,7 +133,7 @@ _ACCEPTS = {
     "same": "any shape",
 }
 _RETURNS = {
-    "float": " and dtype, made float; weakly typed if `x` is",
+    "float": " and dtype (integers become floats); weakly typed if `x` is",
     "number": " and dtype; weakly typed if `x` is",
     "real": " and dtype; for complex `x`, of the dtype of its parts",
     "same": " and dtype; weakly typed if `x` is",

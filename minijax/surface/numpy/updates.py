@@ -1,4 +1,4 @@
-"""Updates: `x.at[subscript].set(y)` and its kin, which return a new array.
+"""Updates: `x.at[subscript].set(y)` and other methods, which return a new array.
 
 A write is a scatter.  In eager mode, a write at fixed positions within bounds is a slice
 update with the positions as operands, so that a loop over `x.at[i]` compiles once.
@@ -101,9 +101,7 @@ class _IndexUpdateRef:
         wrap_negative_indices: bool = True,
         out_sharding: Any = None,
     ) -> Any:
-        """Return the elements; `mode='fill'` returns `fill_value` (nan) where there is
-        none.
-        """
+        """Return the elements, or with `mode='fill'` the fill value (nan) out of bounds."""
         return indexing.get(
             self.array,
             self.index,
