@@ -196,7 +196,7 @@ def wrong_figures(readme, results):
             wrong.append(expected)
         text = text.replace(expected, "")
     text = re.sub(r"\]\([^)]*\)|0\.10\.2|version 0\.1\.0|\d+-layer", "", text)  # no figures
-    units = r"\d[\d.,]* (?:ms|µs|s|%|[KMG]i?B|times)\b"  # the rest has no measurements
+    units = r"\d[\d.,]* (?:%|(?:ms|µs|s|[KMG]i?B|times)\b)"  # the rest has no measurements
     return wrong + re.findall(r"\d[\d.,]*", text) + re.findall(units, rest)
 
 
