@@ -66,7 +66,7 @@ SOURCED = (
 
 def public_values(for_libraries=False):
     """(face.name, value) of all names of the faces that libraries use, or of all others."""
-    for face in (*stubs.FACES, *SMALL):
+    for face in (*stubs.PUBLIC_MODULES, *SMALL):
         if face.startswith(FOR_LIBRARIES) is not for_libraries:
             continue
         module = importlib.import_module(face)

@@ -44,7 +44,7 @@ PRIVATE = {
 }
 
 
-@pytest.mark.parametrize("name", stubs.FACES)
+@pytest.mark.parametrize("name", stubs.PUBLIC_MODULES)
 def test_stubs_match_the_tables(name):
     assert stubs.path_of(name).read_text() == stubs.stub(name), (
         "python -m minijax.tools.stubs writes them"
@@ -52,7 +52,7 @@ def test_stubs_match_the_tables(name):
 
 
 @pytest.mark.filterwarnings("ignore:jax.:DeprecationWarning")
-@pytest.mark.parametrize("name", stubs.FACES)
+@pytest.mark.parametrize("name", stubs.PUBLIC_MODULES)
 def test_every_name_resolves_to_its_module(name):
     module = importlib.import_module(name)
     for public, (room, inner) in lazy_modules.homes(module._TABLE).items():
@@ -126,7 +126,7 @@ def test_star_imports_bring_everything():
 
 
 def test_unknown_names_are_attribute_errors():
-    for name in stubs.FACES:
+    for name in stubs.PUBLIC_MODULES:
         module = importlib.import_module(name)
         with pytest.raises(AttributeError, match=f"module '{name}' has no attribute"):
             _ = module.no_such_name

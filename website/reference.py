@@ -64,7 +64,7 @@ class Page:
 
 def pages() -> list[Page]:
     """Return the pages of all public modules with names of minijax, sorted by name."""
-    candidates = [page(name) for name in sorted({*stubs.FACES, *SMALL})]
+    candidates = [page(name) for name in sorted({*stubs.PUBLIC_MODULES, *SMALL})]
     return [p for p in candidates if p.anchors]
 
 

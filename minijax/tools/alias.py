@@ -125,8 +125,7 @@ class Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
 
 
 # JAX imports these modules with itself, and programs look them up in `sys.modules` or
-# expect them as attributes.  Only public modules are listed, since they are cheap to
-# import.
+# expect them as attributes.  All are public modules, which are cheap to import.
 _LOADED = (
     "_src api_util core custom_batching custom_derivatives debug distributed dlpack dtypes"
     " errors experimental experimental.compilation_cache"

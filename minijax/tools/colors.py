@@ -65,8 +65,7 @@ def stars(rows: Any, columns: Any, n: int) -> Any:
 def _stars(near: list[list[int]], order: Any) -> Any:
     n = len(near)
     color = [-1] * n
-    # For each vertex: its neighbours by colour; the colours that would close a path of
-    # four.
+    # For each vertex: its neighbours by colour; the colours that close a path of four.
     around: list[dict[int, list[int]]] = [{} for _ in range(n)]
     closing: list[set[int]] = [set() for _ in range(n)]
     for v in order:

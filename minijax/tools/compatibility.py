@@ -54,7 +54,7 @@ _REASONS = {
 }
 
 # Modules that a name in docs/differences.md may belong to, in the order of the search.
-_HOMES = (
+_SEARCHED_MODULES = (
     "jax",
     "jax.numpy",
     "jax.lax",
@@ -77,7 +77,7 @@ class Name(NamedTuple):
 
     module: str
     name: str
-    params: tuple[str, ...] | None  # of a function
+    params: tuple[str, ...] | None  # None if the name is not a function
 
     @property
     def path(self) -> str:
@@ -85,7 +85,7 @@ class Name(NamedTuple):
 
 
 def public_names() -> list[Name]:
-    """The names of docs/jax-names.txt, in its order."""
+    """Return the names of docs/jax-names.txt, in its order."""
     names, module = [], ""
     for line in (_DOCS / "jax-names.txt").read_text().splitlines():
         if line.startswith("["):
@@ -162,7 +162,7 @@ def listed_differences(names: list[Name]) -> dict[str, list[str]]:
         words = re.findall(r"`([^`]*)`", what)
         for word in (w for w in words if w not in _ARGUMENTS):
             dotted = re.split(r"[(\[]", word)[0]
-            paths = [f"{home}.{dotted}" for home in _HOMES]
+            paths = [f"{module}.{dotted}" for module in _SEARCHED_MODULES]
             match = next((p for p in paths if p in paths_of_jax), None)
             if match and row not in rows.setdefault(match, []):
                 rows[match].append(row)
@@ -197,12 +197,12 @@ def sections() -> dict[str, Section]:
         if value is Missing:
             section.absent.append(name.name)
             continue
-        hows = [f"does not accept `{p}=`" for p in missing_parameters(name, value)]
-        hows += [f"minijax: {h}" for h in [docstring_difference(value)] if h] + rows.get(
+        differences = [f"does not accept `{p}=`" for p in missing_parameters(name, value)]
+        differences += [f"minijax: {h}" for h in [docstring_difference(value)] if h] + rows.get(
             name.path, []
         )
-        if hows:
-            section.differs.append((name.name, hows))
+        if differences:
+            section.differs.append((name.name, differences))
         else:
             section.works.append(name.name)
     return sections_by_module

@@ -255,8 +255,8 @@ class Interpreter:
         """Map sets: each result axis is an operand axis, reaches along one, or mixes."""
         if not pairs.size:
             return NOTHING
-        ways = [a if isinstance(a, tuple) else (a, _stay) for a in axes]
-        used = [a for a, _ in ways if a is not None]
+        reaches = [a if isinstance(a, tuple) else (a, _reach_itself) for a in axes]
+        used = [a for a, _ in reaches if a is not None]
         inputs = pairs % self.n
         coordinates: Any = np.unravel_index(pairs // self.n, shape or (1,))
         # Elements that differ only along axes that mix are merged.
@@ -268,7 +268,7 @@ class Interpreter:
         )
         coordinate_indices = iter(range(len(used)))
         to = np.zeros(inputs.size, np.int64)
-        for (a, reach), step, size in zip(ways, _strides(out), out, strict=True):
+        for (a, reach), step, size in zip(reaches, _strides(out), out, strict=True):
             if a is None:
                 which = np.repeat(np.arange(inputs.size), size)
                 at = np.tile(np.arange(size), inputs.size)
@@ -361,7 +361,7 @@ def _numbers(aval: Any, first: int | None) -> Any:
     return np.arange(1, aval.size + 1, dtype=np.int32).reshape(aval.shape)
 
 
-def _stay(at: Any) -> tuple[Any, Any]:
+def _reach_itself(at: Any) -> tuple[Any, Any]:
     """Let each position reach itself."""
     return np.arange(at.size), at
 

@@ -34,14 +34,14 @@ from .nan_probes import (
     STATS,
     Probes,
     can_mark,
-    explained,
-    floats,
     has_inner_constants,
     is_float,
+    is_float_atom,
     known_bad,
     known_good,
     mark_with_nans,
     may_hide_nonfinite,
+    maybe_bad_variables,
     nonfinite_level,
     plan_probes,
     statistics,
@@ -172,7 +172,7 @@ class NonfiniteInterpreter:
             self.sites.append(Site(number, eqn, loops, atoms, i, self.names))
             if self.checks_site(number):
                 stats.extend(self.stats_of([probes.value(a) for a in atoms]))
-                before = () if eqn is None else map(probes.slot, filter(floats, eqn.ins))
+                before = () if eqn is None else map(probes.slot, filter(is_float_atom, eqn.ins))
                 probes.check(number, probes.slot(v), before)
 
         ins = [*zip(jaxpr.constvars, consts, strict=True)]
@@ -189,7 +189,7 @@ class NonfiniteInterpreter:
             if record is not None:
                 inner.append(record)
                 continue
-            for v in filter(floats, eqn.outs):
+            for v in filter(is_float_atom, eqn.outs):
                 if v not in good:
                     look(eqn, v)
         self.names = outer
@@ -495,11 +495,11 @@ class _CoarseState:
             for v, x in ins
             if is_float(v.aval) and (masked or (v in jaxpr.constvars and known_bad(x)))
         }
-        self.maybe_bad = held = explained(jaxpr, may_be_bad)
+        self.maybe_bad = held = maybe_bad_variables(jaxpr, may_be_bad)
         self.probes = Probes(self.env, lambda a: not finder.all_kinds or a in held)
         skip = self.seen | held | known_good(jaxpr)
         self.plan = plan_probes(jaxpr, skip, top, finder.marks)
-        self.owed: dict[Any, list[Any]] = {}
+        self.pending: dict[Any, list[Any]] = {}
         self.reasons: dict[Any, frozenset[int]] = {}
         for v, _ in ins:
             if v in may_be_bad:
@@ -532,7 +532,7 @@ class _CoarseState:
     def mark_results(self, i: int, eqn: Equation, outs: Sequence[Any]) -> Sequence[Any]:
         """Return an equation's results, with NaNs as marks unless a later one adds them."""
         plan = self.plan
-        good = [x for a in [*self.owed] if plan.takers[a] == i for x in self.owed.pop(a)]
+        good = [x for a in [*self.pending] if plan.takers[a] == i for x in self.pending.pop(a)]
         tested = [a for a in plan.marks.get(i, ()) if a in plan.own]
         good += [lax.is_finite(self.env[a]) for a in tested]
         result = eqn.outs[0] if eqn.outs else None
@@ -541,7 +541,7 @@ class _CoarseState:
             # Otherwise XLA computes it twice: once as a result, and once for the check.
             good.append(lax.is_finite(outs[0]))
         if good and result in plan.takers:
-            self.owed[result] = good
+            self.pending[result] = good
         elif good:
             return [mark_with_nans(outs[0], good)]
         return outs

@@ -126,7 +126,7 @@ def known_bad(x: Any) -> bool:
     return not np.isfinite(x.astype(np.complex128)).all()
 
 
-def floats(a: Any) -> bool:
+def is_float_atom(a: Any) -> bool:
     return is_float(a.aval)
 
 
@@ -139,7 +139,9 @@ def may_hide_nonfinite(eqn: Equation) -> bool:
     if prim.regions is not None:
         return isinstance(prim.regions, Loop)
     float_results = [v for v in eqn.outs if is_float(v.aval)]
-    kinds = {dtypes.is_complex(v.aval.dtype) for v in (*float_results, *eqn.ins) if floats(v)}
+    kinds = {
+        dtypes.is_complex(v.aval.dtype) for v in (*float_results, *eqn.ins) if is_float_atom(v)
+    }
     return not prim.keeps_nans or not float_results or len(kinds) > 1
 
 
@@ -151,7 +153,7 @@ def has_inner_constants(eqn: Equation) -> bool:
     return any(has_nonfinite_constants(b.jaxpr, b.consts) for b in regions.bodies(eqn.params))
 
 
-def explained(jaxpr: Jaxpr, bad_inputs: Iterable[Any]) -> set[Any]:
+def maybe_bad_variables(jaxpr: Jaxpr, bad_inputs: Iterable[Any]) -> set[Any]:
     """Return the variables that constants may have made bad, if `bad_inputs` may be bad."""
     maybe_bad = set(bad_inputs)
 
@@ -162,7 +164,7 @@ def explained(jaxpr: Jaxpr, bad_inputs: Iterable[Any]) -> set[Any]:
 
     for eqn in jaxpr.eqns:
         if any(map(bad, eqn.ins)) or has_inner_constants(eqn):
-            maybe_bad.update(filter(floats, eqn.outs))
+            maybe_bad.update(filter(is_float_atom, eqn.outs))
     return maybe_bad
 
 
@@ -193,24 +195,24 @@ def plan_probes(jaxpr: Jaxpr, skip: set[Any], top: bool, mark: bool) -> Plan:
     top: whether to check results; otherwise the caller does.
     mark: whether NaNs may mark other values.
     """
-    results = {v for v in jaxpr.outvars if type(v) is not Literal and floats(v)}
+    results = {v for v in jaxpr.outvars if type(v) is not Literal and is_float_atom(v)}
     to_check, safe = (results, skip) if top else (set[Any](), skip | results)
     to_check, safe = set(to_check), set(safe)
     plan = Plan(set(), {}, set(), {})
-    chances: dict[Any, int] = {}
+    marking_eqn: dict[Any, int] = {}
     used = set(results)  # by equations that are not elementwise
     read = set(results)
-    indebted: set[Any] = set()
+    with_pending: set[Any] = set()
 
     def decide(v: Any, finite: bool = False, marked: bool = False) -> None:
         if v in safe or v not in to_check:
             return
-        if v in chances:
-            plan.marks.setdefault(chances[v], []).append(v)
+        if v in marking_eqn:
+            plan.marks.setdefault(marking_eqn[v], []).append(v)
             if not finite:
                 plan.own.add(v)
             elif marked:
-                indebted.add(v)
+                with_pending.add(v)
         elif not finite or marked:
             plan.look.add(v)
 
@@ -220,10 +222,10 @@ def plan_probes(jaxpr: Jaxpr, skip: set[Any], top: bool, mark: bool) -> Plan:
         takes = {a for a in eqn.ins if mark and free and can_mark(eqn, a)}
         finite = lost and free and _keeps_finite(eqn)
         if called:  # the callee does not check its results
-            to_check.update(v for v in eqn.outs if floats(v) and v not in read)
+            to_check.update(v for v in eqn.outs if is_float_atom(v) and v not in read)
         for v in eqn.outs:
             decide(v, finite, bool(takes))
-        for a in filter(floats, eqn.ins):
+        for a in filter(is_float_atom, eqn.ins):
             if type(a) is Literal:
                 continue
             read.add(a)
@@ -234,7 +236,7 @@ def plan_probes(jaxpr: Jaxpr, skip: set[Any], top: bool, mark: bool) -> Plan:
             elif lost or not called:  # a call checks its operands
                 to_check.add(a)
                 if a in takes:
-                    chances[a] = i
+                    marking_eqn[a] = i
     for v in (*jaxpr.invars, *jaxpr.constvars):
         decide(v)
     read_unmarked = used | plan.look | skip
@@ -246,7 +248,7 @@ def plan_probes(jaxpr: Jaxpr, skip: set[Any], top: bool, mark: bool) -> Plan:
                     continue
                 if a in plan.marks.get(i, ()) if may_hide_nonfinite(eqn) else a not in marked:
                     plan.takers.setdefault(a, i)
-    plan.own.update(indebted - plan.takers.keys())  # their conditions were put in
+    plan.own.update(with_pending - plan.takers.keys())  # their conditions were put in
     return plan
 
 
@@ -256,7 +258,7 @@ def known_good(jaxpr: Jaxpr) -> set[Any]:
     for eqn in jaxpr.eqns:
         if _keeps_finite(eqn) and all(
             nonfinite_level(a.val) == 0 if type(a) is Literal else a in good
-            for a in filter(floats, eqn.ins)
+            for a in filter(is_float_atom, eqn.ins)
         ):
             good.update(eqn.outs)
     return good
@@ -265,7 +267,8 @@ def known_good(jaxpr: Jaxpr) -> set[Any]:
 def _keeps_finite(eqn: Equation) -> bool:
     """Whether an equation's results are finite whenever its operands are."""
     return eqn.primitive.keeps_finite and not any(
-        dtypes.is_inexact(a.aval.dtype) and not (floats(a) and dtypes.is_float(a.aval.dtype))
+        dtypes.is_inexact(a.aval.dtype)
+        and not (is_float_atom(a) and dtypes.is_float(a.aval.dtype))
         for a in (*eqn.ins, *eqn.outs)
         if type(a.aval) is ShapedArray
     )

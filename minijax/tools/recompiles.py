@@ -190,29 +190,29 @@ def watch() -> Iterator[Log]:
             alive.append(jitted.traces)  # keeps its id, a key of `seen`, from being reused
         else:
             event = _compile_event(*what)
-        open_ = by_thread.setdefault(threading.get_ident(), [])
-        event.called, event.depth = _caller(), len(open_)
+        open_events = by_thread.setdefault(threading.get_ident(), [])
+        event.called, event.depth = _caller(), len(open_events)
         log.events.append(event)
-        open_.append(event)
+        open_events.append(event)
         loaded = compiler.statistics.loaded, compiler.statistics.compiled
 
         def end(seconds: float) -> None:
             event.seconds = seconds
             # An error inside may have skipped the ends of inner events: close these as well.
-            if event in open_:
-                del open_[open_.index(event) :]
+            if event in open_events:
+                del open_events[open_events.index(event) :]
             if kind == "compile":
                 now = compiler.statistics.loaded, compiler.statistics.compiled
                 event.origin = "compiler" if now[1] > loaded[1] else "cache"
 
         return end
 
-    def alone(event: str, seconds: float, **about: Any) -> None:
+    def log_single_compilation(event: str, seconds: float, **about: Any) -> None:
         """Log programs of single operations, and those compiled ahead of time."""
         name = str(about.get("fun_name", ""))
-        open_ = by_thread.get(threading.get_ident(), [])
+        open_events = by_thread.get(threading.get_ident(), [])
         # Compilations of jitted functions are logged by `begin`, with their reasons.
-        if event == monitoring.COMPILING and not any(e.kind == "compile" for e in open_):
+        if event == monitoring.COMPILING and not any(e.kind == "compile" for e in open_events):
             log.events.append(
                 Event(
                     "compile",
@@ -223,18 +223,18 @@ def watch() -> Iterator[Log]:
                     "a single operation, or ahead of time",
                     _caller(),
                     seconds,
-                    len(open_),
+                    len(open_events),
                 )
             )
 
     alive: list[Any] = []
     cache_misses.listeners.append(begin)
-    monitoring.register_event_duration_secs_listener(alone)
+    monitoring.register_event_duration_secs_listener(log_single_compilation)
     try:
         yield log
     finally:
         cache_misses.listeners.remove(begin)
-        monitoring.unregister_event_duration_listener(alone)
+        monitoring.unregister_event_duration_listener(log_single_compilation)
 
 
 _SAME_CODE = "a new function of the same code: jit it once, outside of the loop"

@@ -114,8 +114,8 @@ class RooflineResult:
         return RooflineResult(
             flops=self.flops + other.flops,
             unfused_flops=self.unfused_flops + other.unfused_flops,
-            ici_bytes=_joined(self.ici_bytes, other.ici_bytes),
-            ici_latency=_joined(self.ici_latency, other.ici_latency),
+            ici_bytes=_add_by_axis(self.ici_bytes, other.ici_bytes),
+            ici_latency=_add_by_axis(self.ici_latency, other.ici_latency),
             hbm_bytes=self.hbm_bytes + other.hbm_bytes,
             peak_hbm_bytes=max(self.peak_hbm_bytes, other.peak_hbm_bytes),
             unfused_hbm_bytes=self.unfused_hbm_bytes + other.unfused_hbm_bytes,
@@ -133,7 +133,7 @@ class RooflineResult:
         )
 
 
-def _joined(a: dict[str, int], b: dict[str, int]) -> dict[str, int]:
+def _add_by_axis(a: dict[str, int], b: dict[str, int]) -> dict[str, int]:
     return {axis: a.get(axis, 0) + b.get(axis, 0) for axis in {**a, **b}}
 
 
@@ -375,9 +375,8 @@ def roofline(
         walk = _Walk(mesh, pins)
         if mesh is None:
             return shapes, walk.program(closed.jaxpr)
-        costs = map(
-            walk.equation, closed.jaxpr.eqns
-        )  # each device holds shards, not full arrays
+        # Only equations count: each device has shards, not the full arrays outside of them.
+        costs = map(walk.equation, closed.jaxpr.eqns)
         return shapes, sum(costs, RooflineResult())
 
     return cost_of

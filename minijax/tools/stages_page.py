@@ -346,7 +346,7 @@ class _Writer:
             params = list(Printer().params(eqn))
         except (KeyError, ValueError):
             params = sorted(eqn.params.items())
-        shown = [f"{k}={_short(v)}" for k, v in params if not closed_jaxprs({k: v})]
+        shown = [f"{k}={_truncated(v)}" for k, v in params if not closed_jaxprs({k: v})]
         brackets = f"[{' '.join(shown)}]" if shown else ""
         targets_text = f"{', '.join(outs)} = " if outs else ""
         size = sum(nbytes(v.aval) for v in eqn.outs)
@@ -374,7 +374,7 @@ def _result_name(target: str, eqn: Equation) -> str:
     return target if named else eqn.primitive.name.replace("-", "_")
 
 
-def _short(value: Any, most: int = 60) -> str:
+def _truncated(value: Any, most: int = 60) -> str:
     text = " ".join(str(value).split())
     return text if len(text) <= most else text[: most - 3] + "..."
 

@@ -18,7 +18,7 @@ DISTRIBUTIONS = (
     " gumbel_l gumbel_r laplace logistic multinomial multivariate_normal nbinom norm pareto"
     " poisson t truncnorm uniform vonmises wrapcauchy"
 )
-FACES = (
+PUBLIC_MODULES = (
     "minijax", "minijax.api_util", "minijax.cloud_tpu_init", "minijax.core",
     "minijax.distributed",
     "minijax.example_libraries",
@@ -128,7 +128,7 @@ def stub(name: str) -> str:
 
 def main() -> None:
     """Write all stubs."""
-    for name in FACES:
+    for name in PUBLIC_MODULES:
         path_of(name).write_text(stub(name))
 
 

@@ -26,7 +26,7 @@ from ..runtime.running.dispatch import drives_devices
 from .programs import Report, program_of
 from .source_lines import NOWHERE, SourceLine, report_lines, source_line_of
 from .verify_numpy import greatest_of, reference
-from .verify_walk import Walk, beyond, comparable
+from .verify_walk import Walk, beyond_rounding, comparable
 
 SAMPLES = 6  # runs with noise
 UNOPTIMIZED = {"xla_backend_optimization_level": 0}
@@ -218,7 +218,7 @@ class _Verifier:
             bad = [
                 a
                 for a, x, y, *more in pairs
-                if comparable(a.aval) and beyond(x, y, more)[0].any()
+                if comparable(a.aval) and beyond_rounding(x, y, more)[0].any()
             ]
             if bad:
                 differences.append(search.located(self.jaxpr, self.consts, self.args, bad, ()))
@@ -247,20 +247,19 @@ class _Verifier:
         self.by_numpy += 1
         value, miss = numpy_result
         got = np.asarray(outs[0])
-        off, allowed = _apart(got, value, miss)
+        off, allowed = _difference_from_numpy(got, value, miss)
         if (off > allowed).any():
             self.wrong = _difference(("eager", "numpy"), eqn, (), got, value, off, allowed)
 
 
-def _apart(got: Any, value: Any, miss: Any) -> tuple[Any, Any]:
+def _difference_from_numpy(got: Any, value: Any, miss: Any) -> tuple[Any, Any]:
     """Return the differences of a result from NumPy's, and what is allowed."""
     x = got if got.dtype.kind in "biu" else got.astype(value.dtype)
     with np.errstate(all="ignore"):
         if got.dtype.kind in "biu":
             return (x != value).astype(float), np.zeros(np.shape(x))
-        value = value.astype(got.dtype).astype(
-            value.dtype
-        )  # overflow to infinity as the dtype does
+        # Rounded to the result's dtype, so that values beyond its range become infinite.
+        value = value.astype(got.dtype).astype(value.dtype)
         off = np.abs(x - value).astype(np.float64)
         same = (x == value) | (np.isnan(x) & np.isnan(value))
         edge = np.isinf(x) != np.isinf(value)  # one overflowed, the other nearly
@@ -359,7 +358,7 @@ class _Search:
                 one, _ = dce_jaxpr(jaxpr.replace(outvars=[v]), [True], keep_in=True)
                 outs = self.computed(one, consts, args)
                 assert outs is not None
-                mask, allowed = beyond(outs[0], values[v], [s[v] for s in noisy])
+                mask, allowed = beyond_rounding(outs[0], values[v], [s[v] for s in noisy])
                 cache[v] = (outs[0], mask, allowed) if mask.any() else None
             return cache[v] is not None
 
@@ -370,7 +369,7 @@ class _Search:
             i = jaxpr.outvars.index(bad[0])
             v = bad[0]
             y, more = values[v], [s[v] for s in noisy]
-            cache[v] = (outs[i], *beyond(outs[i], y, more))
+            cache[v] = (outs[i], *beyond_rounding(outs[i], y, more))
         else:
             v = self.first(v, defining_eqn, differs)
         eqn = defining_eqn.get(v)
@@ -436,13 +435,13 @@ class _Search:
         bad = [
             jaxpr.outvars[i]
             for i in numbers
-            if beyond(outs[i], eager[i], [s[i] for s in noisy])[0].any()
+            if beyond_rounding(outs[i], eager[i], [s[i] for s in noisy])[0].any()
         ]
         return (jaxpr, bad) if bad else None
 
 
 def _close(x: Any, y: Any) -> bool:
-    return not beyond(x, y, ())[0].any()
+    return not beyond_rounding(x, y, ())[0].any()
 
 
 def _gap(x: Any, y: Any) -> Any:

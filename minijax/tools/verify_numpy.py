@@ -145,7 +145,7 @@ def _cumulative(fun: Callable[..., Any], sums: bool = False) -> Callable[..., Re
 
 
 def _dot(eqn: Equation, x: Any, y: Any) -> Result:
-    """A product of tensors; the size of terms is computed from absolute values."""
+    """Compute a product of tensors; the size of terms comes from absolute values."""
     (cx, cy), (bx, by) = eqn.params["dimension_numbers"]
     if eqn.params["precision"] is not None:
         raise NotImplementedError

@@ -3,7 +3,7 @@
 `Walk` runs a jaxpr equation by equation, each compiled separately; calls, branches and
 loops are entered.  With noise, each operation's result is changed at random by its possible
 rounding error (Monte Carlo arithmetic).  The differences between several such runs estimate
-how much rounding can explain.  `beyond` compares two values by that estimate.
+how much rounding can explain.  `beyond_rounding` compares two values by that estimate.
 
 Next: verifier.py.
 """
@@ -196,10 +196,10 @@ class Walk:
                     ins, results = [a.aval for a in eqn.ins], [o.aval for o in eqn.outs]
                     size = max(size, float(flops(ins, results, eqn.params)))
                 terms = growth(max(1.0, size / max(1, v.aval.size)))
-            noisy_results.append(self.moved(np.asarray(x), terms, exact))
+            noisy_results.append(self.perturbed(np.asarray(x), terms, exact))
         return noisy_results
 
-    def moved(self, x: Any, ulps: float, exact: Sequence[Any]) -> Any:
+    def perturbed(self, x: Any, ulps: float, exact: Sequence[Any]) -> Any:
         """Perturb each element up or down by `ulps` units of its precision."""
         assert self.random is not None
         if not x.size:
@@ -237,7 +237,7 @@ def _narrows(eqn: Equation) -> bool:
 # ------------------------------------------------------------------------- comparison
 
 
-def beyond(a: Any, b: Any, samples: Sequence[Any]) -> tuple[Any, Any]:
+def beyond_rounding(a: Any, b: Any, samples: Sequence[Any]) -> tuple[Any, Any]:
     """Return where `a` differs from `b` by more than rounding, and the allowed difference.
 
     samples: values of `b` from runs with noise.

@@ -100,10 +100,10 @@ class SymbolicDim:
         return _apply(self, other, lambda x, y: y + x, _add)
 
     def __sub__(self, other: Any) -> Any:
-        return _apply(self, other, operator.sub, lambda x, y: _add(x, _times(y, -1)))
+        return _apply(self, other, operator.sub, lambda x, y: _add(x, _scale(y, -1)))
 
     def __rsub__(self, other: Any) -> Any:
-        return _apply(self, other, lambda x, y: y - x, lambda x, y: _add(y, _times(x, -1)))
+        return _apply(self, other, lambda x, y: y - x, lambda x, y: _add(y, _scale(x, -1)))
 
     def __mul__(self, other: Any) -> Any:
         return _apply(self, other, operator.mul, _multiplied)
@@ -370,7 +370,7 @@ def _normalized(terms: Terms, scope: Any) -> Size:
     """Return the size with these terms, after applying the equalities of the scope."""
     for monomial, (per, right) in scope.equal.items():
         for inside in list(terms):
-            rest = _without(inside, monomial)
+            rest = _divide_monomial(inside, monomial)
             if rest is None or terms[inside] % per:
                 continue
             count = terms.pop(inside) // per
@@ -385,7 +385,7 @@ def _normalized(terms: Terms, scope: Any) -> Size:
     return SymbolicDim(terms, scope)
 
 
-def _without(monomial: Monomial, divisor: Monomial) -> Monomial | None:
+def _divide_monomial(monomial: Monomial, divisor: Monomial) -> Monomial | None:
     """Divide a monomial by another; None if it is not a multiple."""
     powers = dict(monomial)
     for factor, power in divisor:
@@ -405,7 +405,7 @@ def _add(x: Size, y: Size) -> Size:
     return _normalized(terms, _scope_of(x, y))
 
 
-def _times(x: Size, n: int) -> Size:
+def _scale(x: Size, n: int) -> Size:
     if not isinstance(x, SymbolicDim):
         return x * n
     return _normalized({m: c * n for m, c in x.terms.items()}, x.scope)
@@ -413,9 +413,9 @@ def _times(x: Size, n: int) -> Size:
 
 def _multiplied(x: Size, y: Size) -> Size:
     if not isinstance(y, SymbolicDim):
-        return _times(x, y)
+        return _scale(x, y)
     if not isinstance(x, SymbolicDim):
-        return _times(y, x)
+        return _scale(y, x)
     terms: Terms = {}
     for m, a in x.terms.items():
         for n, b in y.terms.items():
@@ -449,7 +449,7 @@ def divided(x: Size, y: Size) -> Any:
         (leading, per), *_ = y.key
         while isinstance(remainder, SymbolicDim):
             (top, count), *_ = remainder.key
-            rest_of = _without(top, leading)
+            rest_of = _divide_monomial(top, leading)
             if rest_of is None or count % per:
                 break
             term = _normalized({_sorted(rest_of): count // per}, y.scope)
@@ -465,15 +465,15 @@ def _sorted(monomial: Monomial) -> Monomial:
 
 def max_dim(d1: Size, d2: Size) -> Size:
     """Return the greater of two sizes, symbolic or not."""
-    return _extreme(d1, d2, "max")
+    return _max_or_min(d1, d2, "max")
 
 
 def min_dim(d1: Size, d2: Size) -> Size:
     """Return the lesser of two sizes, symbolic or not."""
-    return _extreme(d1, d2, "min")
+    return _max_or_min(d1, d2, "min")
 
 
-def _extreme(x: Size, y: Size, op: str) -> Size:
+def _max_or_min(x: Size, y: Size, op: str) -> Size:
     if not isinstance(x, SymbolicDim) and not isinstance(y, SymbolicDim):
         return max(x, y) if op == "max" else min(x, y)
     greater = _sign(x - y)
@@ -513,7 +513,7 @@ def _proved(x: Size, depth: int) -> bool:
             if not monomial or not have * count > 0:
                 continue
             # A multiple of x is a multiple of the fact, which is at least 0, and the rest.
-            if _proved(_times(x, abs(count)) - _times(fact, abs(have)), depth - 1):
+            if _proved(_scale(x, abs(count)) - _scale(fact, abs(have)), depth - 1):
                 return True
     return False
 
@@ -530,7 +530,7 @@ def _cases(x: SymbolicDim) -> list[Size] | None:
         op, *args = monomial[0][0]
         if op == ("max" if count < 0 else "min"):
             rest = _normalized({m: c for m, c in x.terms.items() if m != monomial}, x.scope)
-            return [_add(rest, _times(a, count)) for a in args]
+            return [_add(rest, _scale(a, count)) for a in args]
     return None
 
 

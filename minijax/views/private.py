@@ -250,7 +250,7 @@ MODULES: dict[str, tuple[str, dict[str, str]]] = {
     }),
 }  # fmt: skip
 
-for _face, _names in {
+for _public_module, _names in {
     "ad_checkpoint": "interpreters.remat",
     "core": "abstract_arrays",
     "custom_batching": "custom_batching",
@@ -307,7 +307,7 @@ for _face, _names in {
     "tree": "tree",
     "": "environment_info pmap",
 }.items():
-    MODULES.update((name, (_face, {})) for name in _names.split())
+    MODULES.update((name, (_public_module, {})) for name in _names.split())
 MODULES.update(
     (f"scipy.stats.{name}", (f"scipy.stats.{name}", {}))
     for name in (
@@ -392,24 +392,24 @@ KERNELS: dict[str, dict[str, str]] = {
 class Private(ModuleType):
     """A module of JAX's internals, assembled from ours."""
 
-    def __init__(self, name: str, faces: Sequence[str], table: dict[str, str]) -> None:
+    def __init__(self, name: str, public_modules: Sequence[str], table: dict[str, str]) -> None:
         super().__init__(name, f"Names that libraries import from {name}.")
-        self._faces = faces
-        self._homes = homes(table)
+        self._public_modules = public_modules
+        self._module_of_name = homes(table)
 
     def __getattr__(self, name: str) -> Any:
         # importlib asks for `__path__` and others, which must not import anything.
         if name.startswith("__"):
             raise AttributeError(name)
-        if name in self._homes:
-            return self._load(name, self._homes)
+        if name in self._module_of_name:
+            return self._load(name, self._module_of_name)
         below = f"{self.__name__}.{name}"
         if module(below) is not None:
             return importlib.import_module(below)
-        for face in self._faces:
-            outside = face.startswith("jaxlib.")
-            own = face if outside else f"{_PACKAGE}.{face}".rstrip(".")
-            public_module = importlib.import_module(own)
+        for public_name in self._public_modules:
+            outside = public_name.startswith("jaxlib.")
+            import_name = public_name if outside else f"{_PACKAGE}.{public_name}".rstrip(".")
+            public_module = importlib.import_module(import_name)
             table = homes(getattr(public_module, "_TABLE", {}))
             if name in table:  # the table does not warn about deprecated names
                 return self._load(name, table)
@@ -424,15 +424,15 @@ class Private(ModuleType):
 
     def _load(self, name: str, table: dict[str, tuple[str, str]]) -> Any:
         module_path, inner = table[name]
-        value = attrgetter(inner)(importlib.import_module(_within(module_path)))
+        value = attrgetter(inner)(importlib.import_module(_import_name(module_path)))
         setattr(self, name, value)
         return value
 
     def __dir__(self) -> list[str]:
-        return sorted({*vars(self), *self._homes})
+        return sorted({*vars(self), *self._module_of_name})
 
 
-def _within(module_path: str) -> str:
+def _import_name(module_path: str) -> str:
     outside = module_path in sys.stdlib_module_names or module_path.startswith("jaxlib.")
     return module_path if outside else f"{_PACKAGE}.{module_path}"
 
@@ -449,5 +449,5 @@ def module(name: str) -> ModuleType | None:
         return importlib.import_module(SAME[below])
     if inside != "_src" or below not in MODULES:
         return None
-    faces, table = MODULES[below]
-    return Private(name, faces.split(" "), table)
+    public_modules, table = MODULES[below]
+    return Private(name, public_modules.split(" "), table)

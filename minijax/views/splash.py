@@ -198,7 +198,7 @@ class NumpyMask(Mask):
         return hash((NumpyMask, self.array.shape, self.array.tobytes()))
 
 
-class _Both(Mask):
+class _CombinedMask(Mask):
     """Two masks of one shape, combined elementwise."""
 
     how: Any
@@ -222,13 +222,13 @@ class _Both(Mask):
         return hash((type(self), self.left, self.right))
 
 
-class LogicalOr(_Both):
+class LogicalOr(_CombinedMask):
     """Keys in either mask."""
 
     how = staticmethod(operator.or_)
 
 
-class LogicalAnd(_Both):
+class LogicalAnd(_CombinedMask):
     """Keys in both masks."""
 
     how = staticmethod(operator.and_)

@@ -203,8 +203,7 @@ def _bind_vjp(
     )
 
 
-# primitive -> (params -> its functions, the function that binds them, the params it
-# replaces)
+# primitive -> (params -> functions, the function that binds these, the params it replaces)
 _FORMS: dict[Primitive, tuple[Callable[..., Any], Callable[..., Any], set[str]]] = {
     closed_call_p: (_call_functions, _bind_call, {"call_jaxpr"}),
     custom_jvp_call_p: (_jvp_functions, _bind_jvp, {"call_jaxpr", "jvp", "name"}),

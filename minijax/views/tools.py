@@ -60,8 +60,7 @@ class TypedComplex(_Typed, complex):
 
 
 # minijax allows all effects in rematerialization and custom rules; these sets only record
-# the
-# types that a library has added.
+# the types that a library has added.
 remat_allowed_effects = EffectTypeSet()
 custom_derivatives_allowed_effects = EffectTypeSet()
 

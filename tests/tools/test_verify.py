@@ -14,7 +14,7 @@ from minijax.runtime.backends import jaxlib_compat as compat
 from minijax.runtime.running import compiler_faults as faults
 from minijax.tools import __main__ as command
 from minijax.tools import verify_numpy
-from minijax.tools.verify_walk import Walk, beyond
+from minijax.tools.verify_walk import Walk, beyond_rounding
 
 X = np.linspace(0.1, 1, 12, dtype=np.float32).reshape(3, 4)
 
@@ -151,12 +151,12 @@ def test_noise_is_as_large_as_rounding():
     noisy = [Walk(i).run(jaxpr.jaxpr, jaxpr.consts, [X]) for i in range(6)]
     gap = max(np.abs(n[0] / plain[0] - 1).max() for n in noisy)
     assert 1e-7 < gap < 4e-7
-    mask, allowed = beyond(plain[0] * (1 + 1e-5), plain[0], [n[0] for n in noisy])
+    mask, allowed = beyond_rounding(plain[0] * (1 + 1e-5), plain[0], [n[0] for n in noisy])
     assert mask.all()
     assert allowed.max() < 1e-5
-    assert not beyond(plain[0] * (1 + 1e-7), plain[0], [n[0] for n in noisy])[0].any()
+    assert not beyond_rounding(plain[0] * (1 + 1e-7), plain[0], [n[0] for n in noisy])[0].any()
     flipped = np.array([True] * 90 + [False] * 10)
-    mask, _ = beyond(flipped, np.ones(100, bool), [np.ones(100, bool)] * 6)
+    mask, _ = beyond_rounding(flipped, np.ones(100, bool), [np.ones(100, bool)] * 6)
     assert mask.sum() == 10
 
 
