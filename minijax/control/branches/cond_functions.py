@@ -71,6 +71,7 @@ def _join_consts(bodies: Sequence[body_staging.Body]) -> list[Any]:
     by_id: dict[int, Any] = {}
     for b in bodies:
         for c in b.consts:
+            # By identity: arrays and tracers compare elementwise.
             by_id.setdefault(id(c), c)
     return list(by_id.values())
 

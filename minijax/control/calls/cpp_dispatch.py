@@ -94,6 +94,7 @@ def fast_path(program: dispatch.Program, leaves: Sequence[Any], result: Any) -> 
     watched = dispatch.checks and dispatch.is_nan_check_enabled()
     if not program.stable or watched or not _native(leaves, program):
         return None
+    # C++ compares shardings, not layouts: Python must check these at each call.
     if program.operand_layouts is not None and any(program.operand_layouts):
         return None
     n = len(leaves)

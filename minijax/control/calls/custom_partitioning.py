@@ -273,6 +273,7 @@ def _lower(ctx: Any, *args: Any, call: ClosedJaxpr, **params: Any) -> list[Any]:
     if rule is not None:
         shapes = [[a.shape for a in avals] for avals in (ctx.avals_in, ctx.avals_out)]
         attributes["sdy.sharding_rule"] = ctx.parse(rule.attribute(*shapes))
+    # The mark keeps the program out of the disk cache: the name refers to this process.
     name = f"{OF_THIS_PROCESS}{os.getpid()}:{next(_numbers)}"
     partitioner = _partitioners[name.encode()] = _Partitioner(params, mesh, ctx.platform)
     ctx.module.keepalive.append(partitioner)

@@ -249,12 +249,14 @@ class FlattenedDispatch:
             types = types_of(leaves)
             if types is None:
                 return self.call_leafwise(args, kwargs)
+            # Types as well: 1, 1.0 and True are equal and have equal hashes.
             kinds = tuple([type(value) for _, value in static])
             key = (in_tree, config.trace_key(), STATE.axes, static, kinds, *types)
             try:
                 route = self.routes.get(key, _UNSEEN)
             except TypeError:  # a static argument is not hashable
                 return self.cache_miss(*args, **kwargs)  # type: ignore[no-any-return]
+            # None: the program has no fast path on one device, so C++ inspects all leaves.
             if route is None:
                 return self.call_leafwise(args, kwargs)
             if route is _UNSEEN:

@@ -47,7 +47,7 @@ def _device_of(device: Any, backend: Any) -> Any:
     if len(device.device_set) > 1:
         raise errors.value_error(
             f"jit's device must be one device, got {device}.",
-            why="it names where the function runs, not how its arguments are sharded.",
+            why="It names where the function runs, not how its arguments are sharded.",
             tries=["in_shardings=", "device_put of the arguments"],
         )
     return next(iter(device.device_set))
@@ -267,6 +267,7 @@ def clear_caches() -> None:
     compat.PjitFunctionCache.clear_all()
 
 
+# These options are part of no cache key, so a change clears all caches.
 for _option in config.RENEWING:
     _option.watch(lambda value, local: clear_caches(), now=False)
 

@@ -191,6 +191,7 @@ def program_of(
         tuple(donated),
         keep_unused,
         options,
+        # This option changes the compiled code, and may be set for a single call.
         config.DISABLE_MOST_OPTIMIZATIONS.value,
     )
     if layouts is not None:

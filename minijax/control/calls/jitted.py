@@ -164,7 +164,7 @@ def _warn_of_static_arrays(name: str, names: Sequence[str]) -> None:
             "jit: arrays cannot be passed as metadata fields.",
             which=f"an array in {', '.join(names)}",
             where=name,
-            why="later calls compare these fields, and arrays have no single truth value:"
+            why="Later calls compare these fields, and arrays have no single truth value:"
             " the next call raises ValueError.",
             tries=["a data field, which is a child of the tree", "a tuple of numbers"],
         ),
@@ -329,6 +329,7 @@ class Jitted:
             call.in_tree,
             avals,
             call.static,
+            # Types as well: 1, 1.0 and True are equal and have equal hashes.
             tuple(map(_type_of_static, call.static)),
             config.trace_key(),
             STATE.axes,
@@ -369,7 +370,7 @@ class Jitted:
             f"{self.name} was traced more than max_traces={self.max_traces} times.",
             which=f"new signature ({', '.join(a.str_short(True) for a in avals)})",
             where=f"jit of {function_text(self.fun)}",
-            why=f"seen before: {'; '.join(seen[:5])}",
+            why=f"Seen before: {'; '.join(seen[:5])}",
             tries=["pad to few shapes", "raise max_traces"],
         )
 
@@ -407,7 +408,7 @@ class Jitted:
         if hijax_values.HIGH and any(map(hijax_values.is_high, call.leaves)):
             return self.on_high(call), None, False
         if config.EXPLICIT_X64.value == "allow":
-            # C++ narrows NumPy scalars to 32 bits, and arrays of them come here likewise.
+            # C++ narrows NumPy scalars; as arrays they are narrowed here in the same way.
             scalar = (np.asarray(x) if isinstance(x, np.generic) else x for x in call.leaves)
             call = call._replace(leaves=list(scalar))
         # When a rule evaluates inside a trace, C++ would cache the result as the trace's.

@@ -206,6 +206,7 @@ def _split(
     """Return the linearized jaxpr, its forward and backward jaxprs, and the flags of the
     inputs that the latter reads; cached, so that equal layers are split and lowered
     once."""
+    # The axes in scope are part of the key: collectives inside refer to them by name.
     key = ("remat", nonzero, policy, STATE.axes)
     cached = jaxpr.memo.get(key)
     if cached is None:

@@ -228,7 +228,7 @@ def plan(jaxpr: Jaxpr, limit: int) -> Plan:
     if least.bytes > limit:
         raise errors.value_error(
             f"checkpoint: no choice of residuals fits into {limit} bytes.",
-            why=f"for this program, cut at {m} places, the least is {least.bytes} bytes.",
+            why=f"For this program, cut at {m} places, the least is {least.bytes} bytes.",
             tries=[f"budget({least.bytes})", "a scan over layers, each a checkpoint"],
         )
     cheapest = _cheapest(stored_segments, recomputed_segments, m, limit)

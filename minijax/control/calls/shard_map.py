@@ -439,7 +439,7 @@ def _impl(*args: Any, **params: Any) -> Any:
         operand_mesh = next(meshes, None)
         if operand_mesh is None:
             raise errors.value_error(
-                "shard_map over an `AbstractMesh` needs an argument that lies on devices.",
+                "shard_map over an `AbstractMesh` needs an argument on the devices of a mesh.",
                 tries=["mesh=Mesh(...)", "device_put the arguments over a mesh first"],
             )
         mesh = NamedSharding(mesh, PartitionSpec()).on(operand_mesh.flat).mesh

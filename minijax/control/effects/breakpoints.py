@@ -1,8 +1,8 @@
-"""`debug.breakpoint`: stop a program where it runs, and look at the user's values.
+"""`debug.breakpoint`: stop a running program, and inspect the user's variables.
 
-When the line is traced, the user's frames are noted with their variables; those that are
-traced become operands of a `debug.callback`, which reads commands when the program gets
-there.  Nothing can be changed.
+When the line is traced, the user's frames are recorded with their variables; traced ones
+become operands of a `debug.callback`, which reads commands when the program reaches that
+point.  Variables cannot be changed.
 
 Next: api/.
 """
@@ -28,40 +28,42 @@ PROMPT = "(jdb) "
 
 
 class Variables:
-    """The variables of a frame, of which those leaves that are traced come later."""
+    """The variables of a frame; the values of traced leaves are added later."""
 
-    __slots__ = ("leaves", "names", "places", "trees")
+    __slots__ = ("leaves", "names", "keys", "trees")
 
-    def __init__(self, found: dict[str, Any], traced: dict[int, Tracer]) -> None:
-        self.names = list(found)
+    def __init__(self, variables: dict[str, Any], traced: dict[int, Tracer]) -> None:
+        self.names = list(variables)
         self.trees: list[Any] = []
         self.leaves: list[list[Any]] = []
-        self.places: list[dict[int, int]] = []  # leaf -> key of the traced value
-        for value in found.values():
+        self.keys: list[dict[int, int]] = []  # leaf -> key of the traced value
+        for value in variables.values():
             try:
                 leaves, treedef = tree.flatten(value)
-            except (TypeError, ValueError):  # keys that have no order
+            except (TypeError, ValueError):  # dictionary keys that cannot be sorted
                 leaves, treedef = [value], tree.LEAF
-            places = {i: id(x) for i, x in enumerate(leaves) if _is_live(x)}
-            traced.update((key, leaves[i]) for i, key in places.items())
-            kept = [None if i in places else x for i, x in enumerate(leaves)]
+            key_of = {i: id(x) for i, x in enumerate(leaves) if _is_live(x)}
+            traced.update((key, leaves[i]) for i, key in key_of.items())
+            static_leaves = [None if i in key_of else x for i, x in enumerate(leaves)]
             self.trees.append(treedef)
-            self.leaves.append(kept)
-            self.places.append(places)
+            self.leaves.append(static_leaves)
+            self.keys.append(key_of)
 
     def values(self, concrete: dict[int, Any]) -> dict[str, Any]:
-        """Name -> value, given what the traced ones are."""
+        """Return name -> value, with the concrete values of traced leaves."""
         out = {}
-        for name, treedef, leaves, places in zip(
-            self.names, self.trees, self.leaves, self.places, strict=True
+        for name, treedef, leaves, key_of in zip(
+            self.names, self.trees, self.leaves, self.keys, strict=True
         ):
-            found = [concrete[places[i]] if i in places else x for i, x in enumerate(leaves)]
-            out[name] = tree.unflatten(treedef, found)
+            full_leaves = [
+                concrete[key_of[i]] if i in key_of else x for i, x in enumerate(leaves)
+            ]
+            out[name] = tree.unflatten(treedef, full_leaves)
         return out
 
 
 def _is_live(x: Any) -> bool:
-    """Whether a value is traced by what is going on now."""
+    """Whether a value belongs to a trace that is active now."""
     if not isinstance(x, Tracer) or not x._trace.alive:
         return False
     trace = STATE.trace
@@ -70,7 +72,7 @@ def _is_live(x: Any) -> bool:
     return trace is x._trace
 
 
-class Place:
+class UserFrame:
     """One of the user's frames, as it was when the breakpoint was traced."""
 
     __slots__ = ("file", "function", "globals", "line", "locals")
@@ -80,11 +82,12 @@ class Place:
         self.function = frame.f_code.co_name
         self.line = frame.f_lineno
         self.globals = frame.f_globals
+        # In module code the locals are the globals, which are available anyway.
         at_top = frame.f_locals is frame.f_globals
         self.locals = Variables({} if at_top else dict(frame.f_locals), traced)
 
     def source(self, around: int) -> list[str]:
-        """The lines around this one, which is marked."""
+        """Return the lines around the current one, which is marked."""
         out = []
         for n in range(self.line - around, self.line + around + 1):
             if text := linecache.getline(self.file, n, self.globals):
@@ -93,27 +96,27 @@ class Place:
 
 
 class Session:
-    """Reads commands and answers them, until the program is to go on."""
+    """A reader of commands, until the program continues."""
 
     def __init__(
         self,
-        places: Sequence[Place],
+        frames: Sequence[UserFrame],
         concrete: dict[int, Any],
         stdin: TextIO | None,
         stdout: TextIO | None,
     ) -> None:
-        self.places = places
-        self.variables = [p.locals.values(concrete) for p in places]
+        self.frames = frames
+        self.variables = [p.locals.values(concrete) for p in frames]
         self.at = 0
         self.stdin = stdin or sys.stdin
         self.stdout = stdout or sys.stdout
 
-    def say(self, *lines: str) -> None:
+    def write_lines(self, *lines: str) -> None:
         self.stdout.write("".join(f"{line}\n" for line in lines))
 
     def run(self) -> None:
-        """The session; SystemExit if the user quits, or nothing is left to read."""
-        self.say("Entering jdb:")
+        """Run the session; SystemExit if the user quits, or at the end of the input."""
+        self.write_lines("Entering jdb:")
         last = ""
         while True:
             self.stdout.write(PROMPT)
@@ -133,33 +136,33 @@ class Session:
                 command(self, rest)
 
     def show(self, expression: str, form: Callable[[Any], str]) -> None:
-        """The value of an expression, in the current frame."""
+        """Print the value of an expression, in the current frame."""
         if not expression:
             return
         try:
-            names = {**self.places[self.at].globals, **self.variables[self.at]}
-            self.say(form(eval(expression, names)))
+            names = {**self.frames[self.at].globals, **self.variables[self.at]}
+            self.write_lines(form(eval(expression, names)))
         except Exception as e:
-            self.say(f"*** {type(e).__name__}: {e}")
+            self.write_lines(f"*** {type(e).__name__}: {e}")
 
-    def look(self, around: int = 2) -> None:
-        place = self.places[self.at]
-        self.say(f"> {place.file}({place.line}) {place.function}")
-        self.say(*place.source(around))
+    def show_source(self, around: int = 2) -> None:
+        frame = self.frames[self.at]
+        self.write_lines(f"> {frame.file}({frame.line}) {frame.function}")
+        self.write_lines(*frame.source(around))
 
     def move(self, step: int) -> None:
-        if 0 <= self.at + step < len(self.places):
+        if 0 <= self.at + step < len(self.frames):
             self.at += step
-            self.look()
+            self.show_source()
         else:
-            self.say("At topmost frame." if step > 0 else "At bottommost frame.")
+            self.write_lines("At topmost frame." if step > 0 else "At bottommost frame.")
 
     def trail(self) -> None:
-        self.say("Traceback:")
-        for place in reversed(self.places):
-            text = linecache.getline(place.file, place.line, place.globals).strip()
-            self.say(f'  File "{place.file}", line {place.line}, in {place.function}')
-            self.say(f"    {text or '<no source>'}")
+        self.write_lines("Traceback:")
+        for frame in reversed(self.frames):
+            text = linecache.getline(frame.file, frame.line, frame.globals).strip()
+            self.write_lines(f'  File "{frame.file}", line {frame.line}, in {frame.function}')
+            self.write_lines(f"    {text or '<no source>'}")
 
 
 CONTINUE = ("c", "cont", "continue")
@@ -177,15 +180,15 @@ def _command(*names: str) -> Callable[[Callable[..., None]], Callable[..., None]
 
 _command("p")(lambda session, rest: session.show(rest, repr))
 _command("pp")(lambda session, rest: session.show(rest, pprint.pformat))
-_command("l", "list")(lambda session, rest: session.look(5))
+_command("l", "list")(lambda session, rest: session.show_source(5))
 _command("u", "up")(lambda session, rest: session.move(1))
 _command("d", "down")(lambda session, rest: session.move(-1))
 _command("bt", "w", "where")(lambda session, rest: session.trail())
 _command("h", "help", "?")(
-    lambda session, rest: session.say(
+    lambda session, rest: session.write_lines(
         "p EXPR, or EXPR: print a value; pp EXPR: print it in lines",
         "l(ist): the source; bt, w(here): the calls; u(p), d(own): another frame",
-        "c(ontinue): go on; q(uit): end the program",
+        "c(ontinue): continue; q(uit): end the program",
     )
 )
 
@@ -199,25 +202,26 @@ def breakpoint(
     token: Any = None,
     **kwargs: Any,
 ) -> Any:
-    """Stop when the running program gets here, and read commands from the terminal.
+    """Stop when the running program reaches this point, and read commands.
 
-    Traced values have the values that they have then; under `vmap`, the program stops for
+    Traced values have their values of that time; under `vmap`, the program stops for
     each lane.  `h` lists the commands.
 
     Args:
-      backend: 'cli', the one debugger that there is, or None.
+      backend: 'cli', the only debugger, or None.
       filter_frames: leave out frames of minijax itself.
-      num_frames: how many of the calling frames to look at; default all.
+      num_frames: how many of the calling frames to include; all by default.
       ordered: keep the order of the program among ordered effects.
       token: a pytree of arrays, instead of `ordered`: the program stops once they are
-        computed, and goes on with what is returned; if nobody uses that, it never stops.
-      kwargs: `stdin` and `stdout`, where commands come from and answers go.
+        computed, and continues with the result; if that is never used, it never stops.
+      kwargs: `stdin` and `stdout`, the source of commands and the target of output.
 
     Returns:
-      `token`, after the user has said to go on.
+      `token`, after the user has continued the program.
 
     Raises:
-      ValueError: there is no such `backend`, or both `ordered` and `token` are given.
+    Raises:
+      ValueError: `backend` is unknown, or both `ordered` and `token` are passed.
       TypeError: an unknown keyword.
       SystemExit: the user quits, in eager code.
       JaxRuntimeError: the user quits, in a compiled program.
@@ -242,16 +246,16 @@ def breakpoint(
         raise errors.value_error("`ordered` and `token` are mutually exclusive arguments.")
     stdin, stdout = _streams(**kwargs)
     traced: dict[int, Tracer] = {}
-    places: list[Place] = []
+    frames: list[UserFrame] = []
     frame = source.user_frame(2)
-    while frame is not None and (num_frames is None or len(places) < num_frames):
+    while frame is not None and (num_frames is None or len(frames) < num_frames):
         if not filter_frames or not source.is_internal(frame.f_code):
-            places.append(Place(frame, traced))
+            frames.append(UserFrame(frame, traced))
         frame = frame.f_back
     keys = list(traced)
 
     def stop(values: Sequence[Any]) -> None:
-        Session(places, dict(zip(keys, values, strict=True)), stdin, stdout).run()
+        Session(frames, dict(zip(keys, values, strict=True)), stdin, stdout).run()
 
     if token is None:
         debug_callback(stop, list(traced.values()), ordered=ordered)

@@ -1,7 +1,7 @@
 """`buffer_callback`: Python functions that write into the program's own buffers.
 
-The runtime hands over operands and results as they lie in memory.  Nothing is copied, and
-nothing is checked: a result is what the function leaves in its buffer.
+The runtime passes the buffers of operands and results.  Nothing is copied, and nothing is
+checked: a result is the final content of its buffer.
 
 Next: debugging.py.
 """
@@ -74,10 +74,10 @@ def _lower(
     if command_buffer_compatible and module.platform != "cpu":
         target += "_cmd_buffer"
 
-    def call(place: Any, *buffers: Any) -> tuple[()]:
+    def call(execution: Any, *buffers: Any) -> tuple[()]:
         ins, outs = split_list(buffers, [n])
         args, kwargs = tree.unflatten(in_tree, ins)
-        if callback(place, tree.unflatten(out_tree, outs), *args, **kwargs) is not None:
+        if callback(execution, tree.unflatten(out_tree, outs), *args, **kwargs) is not None:
             raise ValueError("buffer_callback callback must not return any values.")
         return ()
 
@@ -111,27 +111,27 @@ def buffer_callback(
     input_output_aliases: dict[int, int] | None = None,
     command_buffer_compatible: bool = False,
 ) -> Callable[..., Any]:
-    """Make a function of compiled code of a Python function that works on buffers.
+    """Return a function that runs a Python function on buffers in compiled code.
 
     Args:
       callback: `(ctx, out, *args, **kwargs) -> None`, which writes into the buffers of
         `out`, a tree like `result_shape_dtypes`.  Buffers have `shape` and `dtype` and
         can be read by NumPy on CPUs, by `__cuda_array_interface__` on GPUs, and by
-        dlpack.  `ctx` tells the stage of execution and, on GPUs, the stream.
+        dlpack.  `ctx` has the stage of execution and, on GPUs, the stream.
       result_shape_dtypes: a pytree of values with `shape` and `dtype`.
       has_side_effect: whether it does more than write its results: then it is run even
-        if nobody needs these.
+        if no result is used.
       vmap_method: how `vmap` calls it; see `pure_callback`.
-      input_output_aliases: operand -> result, by their places among the leaves: pairs
-        that may share memory, so that the result begins as the operand.
+      input_output_aliases: operand -> result, by index among the leaves: pairs that may
+        share memory, so that the initial value of the result is the operand.
       command_buffer_compatible: on GPUs, whether the function only enqueues work, which
-        is recorded once and played again.
+        is recorded once and replayed.
 
     Returns:
       A function of arrays and pytrees of them; its results have the promised types.
 
     Raises:
-      ValueError: aliases between operands and results of other types, or no such
+      ValueError: aliases between operands and results of other types, or an unknown
         `vmap_method`.
 
     Example:

@@ -1,10 +1,10 @@
-"""Calls from compiled programs back into Python: pure, and with effects.
+"""Calls from compiled programs back into Python: pure ones, and ones with effects.
 
-A callback is a custom call that carries an index into the executable's list of Python
-functions.  C++ copies whatever bytes the function returns, so every callback is wrapped:
-results are checked for shape and dtype first.  Random keys are handed over as the
-numbers under them.  An exception in a callback reaches the user as `JaxRuntimeError`,
-whose text ends in the callback's own traceback, evaluated as compiled.
+A callback is a custom call with an index into the executable's list of Python functions.
+C++ copies the returned bytes unchecked, so every callback is wrapped: results are checked
+for shape and dtype first.  Random keys are passed as their data.  An exception in a
+callback reaches the user as `JaxRuntimeError`, whose text ends in the callback's own
+traceback, both eagerly and compiled.
 
 Next: debugging.py.
 """
@@ -49,22 +49,22 @@ from . import effects
 
 
 def _host_argument(x: Any) -> Any:
-    """A callback's argument: an `Array` over the memory that the runtime lent."""
+    """Return a callback's argument: an `Array` over memory that the runtime owns."""
     return transfers.put_numpy(x)
 
 
 def _checked(name: str, fun: Any, out: Sequence[Any], avals: Sequence[Any], x64: bool) -> Any:
-    """Results as arrays of exactly the promised types; without x64, 64 bits count as 32."""
+    """Return results as arrays of the promised types; without x64, 64 bits become 32."""
     if len(out) != len(avals):
         raise RuntimeError(
             errors.message(
                 f"Mismatched number of outputs from callback. Expected: {len(avals)},"
                 f" Actual: {len(out)}",
                 where=f"{name} of {function_text(fun)}",
-                why="the promised types say how many arrays the callback returns.",
+                why="The promised types determine how many arrays the callback returns.",
             )
         )
-    found = []
+    checked = []
     for i, (x, aval) in enumerate(zip(out, avals, strict=True)):
         value = np.asarray(x)
         if not dtypes.is_valid(value.dtype):
@@ -74,29 +74,29 @@ def _checked(name: str, fun: Any, out: Sequence[Any], avals: Sequence[Any], x64:
                 f" return value #{i}"
             )
         got = value.dtype if x64 else dtypes.narrow(value.dtype)
-        for what, want, have in (
+        for what, expected, actual in (
             ("shape", aval.shape, value.shape),
             ("dtype", aval.dtype, got),
         ):
-            if want != have:
+            if expected != actual:
                 raise RuntimeError(
                     errors.message(
-                        f"Incorrect output {what} for return value #{i}: Expected: {want},"
-                        f" Actual: {have}",
+                        f"Incorrect output {what} for return value #{i}: Expected: {expected},"
+                        f" Actual: {actual}",
                         where=f"{name} of {function_text(fun)}",
                         tries=[f"np.asarray(result, {aval.dtype.name!r}) in the callback"]
                         if what == "dtype"
                         else ["promise that shape"],
                     )
                 )
-        found.append(np.asarray(value, aval.dtype, order="C"))
-    return tuple(found)
+        checked.append(np.asarray(value, aval.dtype, order="C"))
+    return tuple(checked)
 
 
-def _plain(e: Exception) -> Exception:
-    """An exception whose text is known: C++ asks for it where nothing may be raised.
+def _with_plain_text(e: Exception) -> Exception:
+    """Return an exception whose text is a str: C++ reads it where nothing may raise.
 
-    Code of the user's in `__str__` might raise, or be interrupted, and end the process.
+    A user's `__str__` might raise or be interrupted there, which would end the process.
     """
     kind = type(e)
     if not isinstance(kind.__str__, FunctionType):
@@ -105,15 +105,15 @@ def _plain(e: Exception) -> Exception:
         text = str(e)
     except Exception as inner:
         text = f"<its __str__ raised {type(inner).__name__}>"
-    known: Any = type(kind.__name__, (Exception,), {"__module__": kind.__module__})
-    found: Exception = known(text).with_traceback(e.__traceback__)
-    return found
+    plain_class: Any = type(kind.__name__, (Exception,), {"__module__": kind.__module__})
+    plain_error: Exception = plain_class(text).with_traceback(e.__traceback__)
+    return plain_error
 
 
 def _host_call(
     name: str, callback: Callable[..., Any], avals_out: Sequence[Any], after: bool
 ) -> Callable[..., Any]:
-    """What the runtime calls: the callback on host values, its results checked.
+    """Return the function for the runtime: the callback, with its results checked.
 
     after: whether a token is the first operand and the first result.
     """
@@ -124,14 +124,14 @@ def _host_call(
             values = values[1:]
         effects.inside.depth += 1
         try:
-            with config.X64(x64):  # a thread of the runtime has no setting of its own
+            with config.X64(x64):  # the runtime's threads have no setting of their own
                 out = callback(*map(_host_argument, values))
         except Exception as e:
-            raise _plain(e) from None
+            raise _with_plain_text(e) from None
         finally:
             effects.inside.depth -= 1
-        found = _checked(name, fun, out, avals_out, x64)
-        return (None, *found) if after else found
+        results = _checked(name, fun, out, avals_out, x64)
+        return (None, *results) if after else results
 
     return call
 
@@ -150,7 +150,7 @@ def emit_callback(
     """Emit the custom call of a Python function on flat values.
 
     sharding: a `OneOf`, the device that calls.  partitioned: each device calls, with its
-    parts of the values.
+    shards of the values.
     """
     avals_out = list(ctx.avals_out)
     if sharding is not None and ctx.manual:
@@ -158,12 +158,12 @@ def emit_callback(
             errors.message(
                 f"{name}: callbacks do not support specifying sharding inside spmd"
                 " computations",
-                why="each device of the mesh calls back, with its part.",
+                why="Each device of the mesh calls back, with its shard.",
                 tries=["sharding=None"],
             )
         )
     token = ctx.token if ordered else None
-    after = token is not None  # the token itself would keep the whole module alive
+    after = token is not None  # the token itself would keep the entire module alive
     call = _host_call(name, callback, avals_out, after)
     module = ctx.module
     target = {"cpu": "cpu_callback", "cuda": "gpu_callback"}
@@ -171,7 +171,7 @@ def emit_callback(
         raise errors.error(
             NotImplementedError,
             f"{name}: Python callbacks are not supported on platform {module.platform}.",
-            why="XLA calls Python there by transfers to the host, which only a client with"
+            why="There, XLA calls Python by transfers to the host, which only a client with"
             " such a device compiles and runs, and which are untested here.",
             tries=["call the function between two programs", "run the program on the CPU"],
         )
@@ -200,16 +200,16 @@ def emit_callback(
         return list(op.results)
 
     if by_parts:
-        return emit(*args, **_rows_first(ctx), **ctx.on_one_device(0))
+        return emit(*args, **_row_major_layouts(ctx), **ctx.on_one_device(0))
     if ctx.manual and not types:
-        _once_for_each_part(ctx, args, emit)
+        _call_once_per_shard(ctx, args, emit)
         return []
     if ctx.manual and effect and ctx.placement is not None:
         raise errors.error(
             NotImplementedError,
             f"{name}: callbacks are only supported in spmd computations when all mesh axes"
             " are partitioned manually (no partial automatic sharding).",
-            why="it has results, and an effect that would happen on each device.",
+            why="It has results, and an effect that would happen on each device.",
             tries=["shard_map over all axes", "a callback without results"],
         )
     args = list(map(ctx.gathered, args, ctx.avals_in))
@@ -222,13 +222,13 @@ def emit_callback(
     return results
 
 
-def _once_for_each_part(ctx: Any, args: Sequence[Any], emit: Callable[..., Any]) -> None:
-    """Emit a call, by one device for each part along axes of the mesh that are manual."""
-    spread = ctx.placement
-    if spread is None:  # all axes are
+def _call_once_per_shard(ctx: Any, args: Sequence[Any], emit: Callable[..., Any]) -> None:
+    """Emit a call that one device makes for each shard along the manual mesh axes."""
+    placement = ctx.placement
+    if placement is None:  # all axes are manual
         emit(*args)
         return
-    sizes = spread.mesh.shape_tuple
+    sizes = placement.mesh.shape_tuple
     rest = frozenset(a for a, _ in sizes) - ctx.manual
     ins = [(a, PartitionSpec()) for a in ctx.avals_in]
 
@@ -238,50 +238,50 @@ def _once_for_each_part(ctx: Any, args: Sequence[Any], emit: Callable[..., Any])
         total, stride = ctx.constant(0, u32), 1
         for axis, n in reversed(sizes):
             if axis in rest:
-                place = ctx.op("divide", u32, number, ctx.constant(stride, u32))
-                place = ctx.op("remainder", u32, place, ctx.constant(n, u32))
-                total = ctx.op("add", u32, total, place)
+                coordinate = ctx.op("divide", u32, number, ctx.constant(stride, u32))
+                coordinate = ctx.op("remainder", u32, coordinate, ctx.constant(n, u32))
+                total = ctx.op("add", u32, total, coordinate)
             stride *= n
-        index = ctx.op("convert", i32, total)  # all but 0 take the last branch
+        index = ctx.op("convert", i32, total)  # all values but 0 take the last branch
         ctx.case(index, [lambda: emit(*values), list], [])
         return []
 
-    ctx.manual_region(spread.mesh, rest, args, ins, [], ctx.avals_in, by_the_first)
+    ctx.manual_region(placement.mesh, rest, args, ins, [], ctx.avals_in, by_the_first)
 
 
-def _rows_first(ctx: Any) -> dict[str, Any]:
-    """The layouts of a call without results, which XLA's partitioner asks for."""
+def _row_major_layouts(ctx: Any) -> dict[str, Any]:
+    """Return the layouts of a call without results, which XLA's partitioner requires."""
     ranks = (len(context.physical(a).shape) for a in ctx.avals_in)
-    orders = ((n, [*range(n - 1, -1, -1)] or "") for n in ranks)
-    ins = ", ".join(f"dense<{order}> : tensor<{n}xindex>" for n, order in orders)
+    layouts = ((n, [*range(n - 1, -1, -1)] or "") for n in ranks)
+    ins = ", ".join(f"dense<{layout}> : tensor<{n}xindex>" for n, layout in layouts)
     return {"operand_layouts": ctx.parse(f"[{ins}]"), "result_layouts": ctx.parse("[]")}
 
 
-def _position(name: str, sharding: Any, spread: Any, results: bool) -> int:
-    """The place of the device that calls back among those of the program."""
+def _position(name: str, sharding: Any, program_placement: Any, results: bool) -> int:
+    """Return the position of the calling device among those of the program."""
     (device,) = sharding.devices
-    if device not in spread.devices:
+    if device not in program_placement.devices:
         raise errors.value_error(
             f"{name}: its sharding names {device}, which does not run the program.",
-            tries=[f"sharding=SingleDeviceSharding({spread.device})"],
+            tries=[f"sharding=SingleDeviceSharding({program_placement.device})"],
         )
     if not results:
-        return int(spread.devices.index(device))
-    # XLA loses results of all but the first device, which calls for those of its process.
-    if device.process_index != spread.device.process_index:
+        return int(program_placement.devices.index(device))
+    # XLA loses results except the first device's, which calls for those of its process.
+    if device.process_index != program_placement.device.process_index:
         raise errors.error(
             NotImplementedError,
             f"{name}: its sharding names {device}, of another process than the first device's.",
-            why="XLA loses results that are not made on the first device.",
-            tries=[f"a device of the process of {spread.device}"],
+            why="XLA loses results that are not computed on the first device.",
+            tries=[f"a device of the process of {program_placement.device}"],
         )
     return 0
 
 
 def stage_callback(prim: Primitive) -> Callable[..., Any]:
-    """The `stage` rule of a primitive whose params hold a user's function.
+    """Return the `stage` rule of a primitive whose params hold a user's function.
 
-    The memory of types would keep the function, and what it holds, alive for ever.
+    The cache of result types would keep the function, and what it refers to, alive.
     """
 
     def stage(trace: StageTrace, args: Sequence[Any], params: Any) -> Any:
@@ -312,6 +312,7 @@ class FlatCallback:
         return f"_FlatCallback(callback_func={self.fun}, in_tree={self.in_tree})"
 
     def __hash__(self) -> int:
+        # By identity: a user's callable need not be hashable, or may define `==` itself.
         return hash((id(self.fun), self.in_tree))
 
     def __eq__(self, other: object) -> bool:
@@ -321,30 +322,30 @@ class FlatCallback:
 
 
 def result_avals(shapes: Any) -> tuple[tuple[Any, ...], Any]:
-    """Types and tree of `result_shape_dtypes`."""
+    """Return types and tree of `result_shape_dtypes`."""
     leaves, out_tree = tree.flatten(shapes)
     out = []
     for s in leaves:
-        given = s.dtype
-        if dtypes.is_extended(given):
+        dtype_in = s.dtype
+        if dtypes.is_extended(dtype_in):
             raise TypeError(
                 errors.message(
-                    f"Cannot interpret {str(given)!r} as a data type.",
+                    f"Cannot interpret {str(dtype_in)!r} as a data type.",
                     which="result_shape_dtypes",
-                    why="a callback returns NumPy arrays, which hold no random keys.",
+                    why="A callback returns NumPy arrays, which cannot hold random keys.",
                     tries=["the key's data (uint32), and jax.random.wrap_key_data"],
                 )
             )
-        dtype = dtypes.canonical(given)
+        dtype = dtypes.canonical(dtype_in)
         if not dtypes.is_valid(dtype):
             raise TypeError(
                 f"Dtype {dtype} is not a valid JAX array type. Only arrays of numeric"
                 " types are supported by JAX.\nWhich: result_shape_dtypes"
             )
-        if dtype != given:
+        if dtype != dtype_in:
             raise ValueError(
                 "result_shape_dtypes cannot specify 64-bit types when `jax_enable_x64` is"
-                f" disabled: {given}."
+                f" disabled: {dtype_in}."
             )
         out.append(shaped(tuple(s.shape), dtype))
     return tuple(out), out_tree
@@ -353,7 +354,7 @@ def result_avals(shapes: Any) -> tuple[tuple[Any, ...], Any]:
 def flat_call(
     name: str, callback: Callable[..., Any], shapes: Any, args: Any, kwargs: Any
 ) -> tuple[list[Any], FlatCallback, tuple[Any, ...], Any]:
-    """A call taken apart: operands, flat callback, types and tree of the results."""
+    """Flatten a call: operands, flat callback, types and tree of the results."""
     leaves, in_tree = tree.flatten((args, kwargs))
     for i, x in enumerate(leaves):
         if not core.is_value(x):
@@ -364,7 +365,7 @@ def flat_call(
                     f" problematic value is of type {type(x)} and was passed to {name} at"
                     f" position {i}.",
                     which=f"argument {path} of {function_text(callback)}",
-                    tries=["functools.partial of the callback for what is no array"],
+                    tries=["functools.partial of the callback for non-array arguments"],
                 )
             )
     avals, out_tree = result_avals(shapes)
@@ -372,33 +373,33 @@ def flat_call(
 
 
 def _run_on_host(name: str, callback: Any, args: Sequence[Any], avals: Any) -> list[Any]:
-    """A callback in evaluation: no program needed.  Results lie where the operands do."""
-    where, committed = device_assignment.common_placement(args, name)
+    """Evaluate a callback without a program; results have the operands' placement."""
+    placement_of_args, committed = device_assignment.common_placement(args, name)
     fun = getattr(callback, "fun", callback)
     try:
-        out = callback(*host_arguments(args, where))
-        found = _checked(name, fun, out, avals, bool(config.X64.value))
+        out = callback(*host_arguments(args, placement_of_args))
+        values = _checked(name, fun, out, avals, bool(config.X64.value))
     except Exception as e:
         raise compat.RuntimeFailure(
             f"INTERNAL: CpuCallback error calling callback: {traceback.format_exc()}"
         ) from e
-    if isinstance(where, PartitionedPlacement):
-        buffers = [put_sharded(v, where.replicated) for v in found]
+    if isinstance(placement_of_args, PartitionedPlacement):
+        buffers = [put_sharded(v, placement_of_args.replicated) for v in values]
     else:
         buffers = [
-            transfers.put_numpy(v, a, where, committed)
-            for v, a in zip(found, avals, strict=True)
+            transfers.put_numpy(v, a, placement_of_args, committed)
+            for v, a in zip(values, avals, strict=True)
         ]
     for check in dispatch.checks:
         check(name, buffers)
     return buffers
 
 
-def host_arguments(args: Sequence[Any], where: Any) -> list[Any]:
-    """The operands of a callback in evaluation, all as arrays."""
-    if isinstance(where, PartitionedPlacement):
-        where = placement.default_placement()
-    return [x if type(x) in arrays.ARRAYS else to_array(x, where) for x in args]
+def host_arguments(args: Sequence[Any], target: Any) -> list[Any]:
+    """Return the operands of an evaluated callback, all as arrays."""
+    if isinstance(target, PartitionedPlacement):
+        target = placement.default_placement()
+    return [x if type(x) in arrays.ARRAYS else to_array(x, target) for x in args]
 
 
 # ----------------------------------------------------------------------- pure_callback
@@ -422,7 +423,7 @@ pure_callback_p.transpose = pure_callback_p.jvp
 def callback_batch(
     prim: Primitive, axis: Any, args: Any, dims: Any, *, callback: Any, **params: Any
 ) -> Any:
-    """The batch rule of a primitive that calls a user's function."""
+    """Batch a primitive that calls a user's function."""
     where = function_text(getattr(callback, "fun", callback))
 
     def bind(args: Any, dims: Any, avals: Any) -> Any:
@@ -442,10 +443,10 @@ def batch_by(
     avals: Sequence[Any],
     where: str,
 ) -> Any:
-    """Call something opaque for all lanes, in one of the ways of `VMAP_METHODS`.
+    """Call an opaque function for all lanes, by one of the `VMAP_METHODS`.
 
     `bind(args, dims, avals)` calls it once: `dims` has 0 for operands with a leading axis
-    more than those of one lane, else None; `avals` are the types of its results.
+    in addition to those of one lane, None for others; `avals` are the types of results.
     """
     n = axis.size
     if method in ("broadcast_all", "expand_dims", "legacy_vectorized"):
@@ -460,8 +461,8 @@ def batch_by(
             else:
                 ins.append(x)
         bare = method == "legacy_vectorized"
-        leads = [None if bare and d is None else 0 for d in dims]
-        out = bind(ins, leads, tuple(unmapped_aval(n, 0, a) for a in avals))
+        lane_dims = [None if bare and d is None else 0 for d in dims]
+        out = bind(ins, lane_dims, tuple(unmapped_aval(n, 0, a) for a in avals))
         return out, [0] * len(out)
     if method in ("sequential", "sequential_unrolled"):
 
@@ -475,7 +476,7 @@ def batch_by(
             f" of {', '.join(map(repr, VMAP_METHODS[:-1]))}, or {VMAP_METHODS[-1]!r}. Got"
             " vmap_method=None.",
             where=where,
-            tries=["vmap_method='sequential'", "'broadcast_all' if it takes many at once"],
+            tries=["vmap_method='sequential'", "'broadcast_all' if it supports batches"],
         )
     )
 
@@ -490,7 +491,7 @@ VMAP_METHODS = (
 
 
 def check_method(method: Any) -> None:
-    """ValueError unless it is a way to call something opaque for all lanes, or None."""
+    """Raise ValueError unless `method` is one of `VMAP_METHODS` or None."""
     if method is not None and method not in VMAP_METHODS:
         raise ValueError(
             "vmap_method must be on of the allowed methods"
@@ -507,17 +508,17 @@ def over_lanes(
     unrolled: bool,
 ) -> Any:
     """Apply a flat function lane after lane, in a loop or unrolled."""
-    moving = [
+    batched = [
         batching.lane_to_front(x, axis, d)
         for x, d in zip(args, dims, strict=True)
         if d is not None
     ]
 
-    def call(*rows: Any) -> Any:
-        it = iter(rows)
+    def call(*slices: Any) -> Any:
+        it = iter(slices)
         return fun(*(x if d is None else next(it) for x, d in zip(args, dims, strict=True)))
 
-    out = scan_slices(call, moving, axis.size, axis.size if unrolled else 1)
+    out = scan_slices(call, batched, axis.size, axis.size if unrolled else 1)
     return out, [0] * len(out)
 
 
@@ -528,7 +529,7 @@ pure_callback_p.lower = lambda ctx, *args, callback, sharding, **params: emit_ca
 
 
 def _check_callback(name: str, callback: Any, sharding: Any) -> OneOf | None:
-    """The device that a callback is called from."""
+    """Return the device from which a callback is called, or None."""
     if not callable(callback):
         raise TypeError(f"Expected a callable value, got {callback!r}.")
     if sharding is None:
@@ -537,7 +538,7 @@ def _check_callback(name: str, callback: Any, sharding: Any) -> OneOf | None:
         raise NotImplementedError(
             errors.message(
                 f"{name} only supports SingleDeviceSharding, but got {type(sharding)}",
-                why="it is called once, with whole values, from one device.",
+                why="It is called once, with global values, from one device.",
                 tries=["sharding=None", "shard_map or pmap, whose devices each call back"],
             )
         )
@@ -558,11 +559,11 @@ def pure_callback(
       callback: takes arrays, returns NumPy arrays of the promised types.  It may be
         called any number of times, or not at all.
       result_shape_dtypes: a pytree of values with `shape` and `dtype`.
-      args, kwargs: pytrees of arrays, which the callback gets.
+      args, kwargs: pytrees of arrays, passed to the callback.
       sharding: a `SingleDeviceSharding`, the device of the program that calls; None: its
         first one.
       vmap_method: how `vmap` calls it: 'sequential', 'sequential_unrolled',
-        'expand_dims', 'broadcast_all', 'legacy_vectorized'; None refuses.
+        'expand_dims', 'broadcast_all', 'legacy_vectorized'; None: `vmap` raises.
 
     Returns:
       A tree of arrays of the types of `result_shape_dtypes`.
@@ -570,9 +571,9 @@ def pure_callback(
     Raises:
       JaxRuntimeError: the callback raised, or a result has another shape or dtype than
         promised; its text has the traceback.
-      ValueError: no such `vmap_method`, or a 64-bit result without x64.
-      TypeError: `callback` is not callable, or an argument is no array.
-      NotImplementedError: a `sharding` over several devices, or inside of `shard_map`,
+      ValueError: `vmap_method` is unknown, or a result has 64 bits without x64.
+      TypeError: `callback` is not callable, or an argument is not an array.
+      NotImplementedError: a `sharding` over several devices, or inside `shard_map`,
         where each device calls.
 
     Example:
@@ -642,12 +643,12 @@ def io_callback(
     ordered: bool = False,
     **kwargs: Any,
 ) -> Any:
-    """Call a Python function with side effects from compiled code: once a run.
+    """Call a Python function with side effects from compiled code: once per run.
 
     Args:
       callback: takes arrays, returns NumPy arrays of the promised types.
       result_shape_dtypes: a pytree of values with `shape` and `dtype`; None for none.
-      args, kwargs: pytrees of arrays, which the callback gets.
+      args, kwargs: pytrees of arrays, passed to the callback.
       sharding: a `SingleDeviceSharding`, the device of the program that calls; None: its
         first one.
       ordered: the calls happen in the program's order (on each replica).
@@ -658,9 +659,9 @@ def io_callback(
     Raises:
       JaxRuntimeError: the callback raised, or a result has another shape or dtype than
         promised; its text has the traceback.
-      ValueError: a 64-bit result without x64.
-      TypeError: `callback` is not callable, or an argument is no array.
-      NotImplementedError: a `sharding` over several devices, or inside of `shard_map`,
+      ValueError: a result has 64 bits without x64.
+      TypeError: `callback` is not callable, or an argument is not an array.
+      NotImplementedError: a `sharding` over several devices, or inside `shard_map`,
         where each device calls.
 
     Example:

@@ -1,6 +1,6 @@
-"""`checkify`: checks become an `Error` among a function's results.
+"""`checkify`: functionalized checks, with an `Error` among a function's results.
 
-The function is staged, and its jaxpr run by checkify_transform.py.
+The function is staged, and its jaxpr is run by checkify_transform.py.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ all_checks: Enabled = automatic_checks | user_checks
 def checkify(
     f: Callable[..., Any], errors: frozenset[ErrorCategory] = user_checks
 ) -> Callable[..., tuple[Error, Any]]:
-    """Make a function that returns an `Error` beside its result, for use under `jit`.
+    """Return a function that also returns an `Error`, for use under `jit`.
 
     Args:
       f: a function, in which `check` may be called.
@@ -47,10 +47,10 @@ def checkify(
     Returns:
       A function from `f`'s arguments to (error, result).  `error.get()` is the message
       of the first failure or None, `error.throw()` raises it.  After a failure the
-      result means nothing.
+      result is meaningless.
 
     Raises:
-      TypeError: a result of `f` is no array.
+      TypeError: a result of `f` is not an array.
 
     Example:
       >>> import minijax as mj, minijax.numpy as jnp

@@ -1,13 +1,13 @@
-"""Checking: how checks inside a program become an `Error` among its results.
+"""The checkify transformation: checks in a program become an `Error` among its results.
 
-A jaxpr is run equation by equation with an error at hand: the first failure wins.  What
-holds programs is run on checked ones, which have the error's arrays as their first
-results; a loop carries them.  A primitive whose rules are not those of its programs (a
-custom derivative) has a `checked` rule.  Others are bound as they are; automatic checks
-look at their operands and results, as the primitive's data say: `divisor`, `bounds`,
+A jaxpr is run equation by equation together with an error: the first failure is kept.
+Equations that hold programs run checked ones, whose first results are the error's arrays; a
+loop carries them.  A primitive whose rules differ from those of its programs (a custom
+derivative) has a `checked` rule.  Others are bound unchanged; automatic checks test their
+operands and results, as attributes of the primitive specify: `divisor`, `bounds`,
 `makes_nans`.
 
-What an error is stands in checkify_errors.py.  Next: checkify.py, the function.
+Errors are defined in checkify_errors.py.  Next: checkify.py, the function.
 """
 
 from __future__ import annotations
@@ -48,28 +48,29 @@ Outcome = tuple[Error | None, Sequence[Any]]
 def run_checked(
     enabled: Enabled, jaxpr: Jaxpr, consts: Sequence[Any], args: Sequence[Any]
 ) -> tuple[Error | None, list[Any]]:
-    """Run a jaxpr: the first error (None if there can be none), and the results."""
+    """Run a jaxpr: return the first error (None if no check exists), and the results."""
     env: dict[Any, Any] = dict(zip(jaxpr.constvars, consts, strict=True))
     env.update(zip(jaxpr.invars, args, strict=True))
     error: Error | None = None
-    names, place = STATE.names, STATE.source
+    names, outer_source = STATE.names, STATE.source
     try:
         for eqn in jaxpr.eqns:
             vals = [a.val if type(a) is Literal else env[a] for a in eqn.ins]
+            # Checks that are added here get the name and the line of their equation.
             STATE.names = "/".join(filter(None, (names, eqn.names)))
-            STATE.source = eqn.source or place
-            found, outs = check_equation(enabled, eqn.primitive, vals, eqn.params)
-            error = first_error(error, found)
+            STATE.source = eqn.source or outer_source
+            eqn_error, outs = check_equation(enabled, eqn.primitive, vals, eqn.params)
+            error = first_error(error, eqn_error)
             env.update(zip(eqn.outs, outs, strict=True))
     finally:
-        STATE.names, STATE.source = names, place
+        STATE.names, STATE.source = names, outer_source
     return error, [a.val if type(a) is Literal else env[a] for a in jaxpr.outvars]
 
 
 def check_equation(
     enabled: Enabled, prim: Primitive, args: Sequence[Any], params: Params
 ) -> Outcome:
-    """Apply a primitive: the first error in it, and its results."""
+    """Apply a primitive: return its first error, and its results."""
     if prim.checked is not None:
         return prim.checked(enabled, args, params)  # type: ignore[no-any-return]
     if isinstance(prim.regions, Loop):
@@ -80,7 +81,7 @@ def check_equation(
 
 
 class Checked(NamedTuple):
-    """A jaxpr whose first results are the arrays of an error; the error's layout."""
+    """A jaxpr whose first results are the arrays of an error, and the error's layout."""
 
     jaxpr: ClosedJaxpr
     layout: tuple[Any, ...]
@@ -91,7 +92,7 @@ class Checked(NamedTuple):
         return 2 + len(self.layout)
 
     def split(self, outs: Sequence[Any]) -> tuple[Error, list[Any]]:
-        """The error and the results."""
+        """Return the error and the results."""
         head, rest = split_list(outs, [self.width])
         return Error(head[0], head[1], head[2:]), rest
 
@@ -100,9 +101,9 @@ class Checked(NamedTuple):
 
 
 def checked(enabled: Enabled, closed: ClosedJaxpr, alone: bool = False) -> Checked | None:
-    """The checked form of a jaxpr; None if there is nothing to check in it.
+    """Return the checked form of a jaxpr; None if it contains nothing to check.
 
-    alone: no other error takes its error's place, which may be one a device.
+    alone: whether no other error is combined with its error, which may be one per device.
     """
 
     def make() -> Checked | None:
@@ -111,7 +112,7 @@ def checked(enabled: Enabled, closed: ClosedJaxpr, alone: bool = False) -> Check
         def fun(*args: Any) -> list[Any]:
             error, outs = run_checked(enabled, closed.jaxpr, closed.consts, args)
             if error is None and checkify_errors.fails(closed.effects):
-                error = checkify_errors.init_error  # of checks that are not asked for
+                error = checkify_errors.init_error  # for checks that are not enabled
             if error is None:
                 layouts.append(None)
                 return outs
@@ -128,18 +129,18 @@ def checked(enabled: Enabled, closed: ClosedJaxpr, alone: bool = False) -> Check
 
 
 def all_checked(enabled: Enabled, bodies: Bodies, alone: bool = False) -> list[Checked] | None:
-    """The checked forms of programs, with one layout; None if there is nothing to check."""
-    found = [checked(enabled, b, alone) for b in bodies]
+    """Return the checked forms of programs, with one layout, or None as `checked`."""
+    forms = [checked(enabled, b, alone) for b in bodies]
     layout: list[Any] = []
-    for c in found:
+    for c in forms:
         layout = checkify_errors.join_layouts(layout, c.layout if c is not None else ())
-    if all(c is None for c in found):
+    if all(c is None for c in forms):
         return None
-    return [with_layout(b, c, layout) for b, c in zip(bodies, found, strict=True)]
+    return [with_layout(b, c, layout) for b, c in zip(bodies, forms, strict=True)]
 
 
 def with_layout(closed: ClosedJaxpr, c: Checked | None, layout: Sequence[Any]) -> Checked:
-    """A checked form (of none: of nothing to check), with slots for others' errors."""
+    """Return a checked form (`c` may be None), with slots for others' errors."""
     if c is not None and list(c.layout) == list(layout):
         return c
 
@@ -158,7 +159,7 @@ def with_layout(closed: ClosedJaxpr, c: Checked | None, layout: Sequence[Any]) -
     return Checked(out, tuple(layout))
 
 
-# ------------------------------------------------------------- of what holds programs
+# -------------------------------------------------------- primitives that hold programs
 
 
 def _check_call(
@@ -167,64 +168,71 @@ def _check_call(
     region: Region = prim.regions
     bodies = region.bodies(params)
     with region.scope(params):
-        found = all_checked(enabled, bodies, len(bodies) == 1)
-    if found is None:
+        forms = all_checked(enabled, bodies, len(bodies) == 1)
+    if forms is None:
         return None, prim.bind(*args, **params)
     k = region.index
-    outs = [*[None] * found[0].width, *range(len(bodies[0].out_avals))]
-    whole = [c.jaxpr for c in found]
-    first, new = region.rebuild(params, whole, range(len(args) - k), outs)
-    return found[0].split(prim.bind(*args[:k], *first, *args[k:], **new))
+    outs = [*[None] * forms[0].width, *range(len(bodies[0].out_avals))]
+    jaxprs = [c.jaxpr for c in forms]
+    first, new = region.rebuild(params, jaxprs, range(len(args) - k), outs)
+    return forms[0].split(prim.bind(*args[:k], *first, *args[k:], **new))
 
 
 def _check_loop(
     enabled: Enabled, prim: Primitive, args: Sequence[Any], params: Params
 ) -> Outcome:
-    """The error is carried; that of the test is found by the step that it lets happen."""
+    """Carry the error through a loop; each step includes that of its condition."""
     loop: Loop = prim.regions
-    *test, body = loop.bodies(params)
-    found = all_checked(enabled, loop.bodies(params))
-    if found is None:
+    *conds, body = loop.bodies(params)
+    forms = all_checked(enabled, loop.bodies(params))
+    if forms is None:
         return None, prim.bind(*args, **params)
-    if any(t.out_avals[0].shape for t in test):
+    if any(t.out_avals[0].shape for t in conds):
         raise ValueError(
             "Checkify does not support batched while-loops (checkify-of-vmap-of-while) with"
-            " automatic checks.\nWhy: lanes that are done still run, and their failures are"
-            " none.\nTry: vmap of checkify, errors=checkify.user_checks."
+            " automatic checks.\nWhy: finished lanes still run, and their failures do not"
+            " count.\nTry: vmap of checkify, errors=checkify.user_checks."
         )
-    *asks, step = found
-    if not any(checked(enabled, t) for t in test):
-        asks = []
-    asked, consts, first, rows = loop.groups(params, args)
+    *cond_forms, step = forms
+    if not any(checked(enabled, t) for t in conds):
+        cond_forms = []
+    cond_consts, consts, first, xs = loop.groups(params, args)
     start = checkify_errors.no_error(step.layout).leaves()
-    also = asked if asks else []
-    n_asked, n_also = len(asked), len(also)
+    extra_consts = cond_consts if cond_forms else []
+    num_cond_consts, num_extra = len(cond_consts), len(extra_consts)
 
     def run(*xs: Any) -> list[Any]:
-        at, own, before, rest = split_list(xs, [n_also, len(consts), len(start)])
+        at, own, before, rest = split_list(xs, [num_extra, len(consts), len(start)])
         error: Error | None = Error(before[0], before[1], before[2:])
-        for ask in asks:
-            error = first_error(error, ask(*at, *rest)[0])
-        now, outs = step(*own, *rest)
-        error = first_error(error, now)
+        for cond_form in cond_forms:
+            error = first_error(error, cond_form(*at, *rest)[0])
+        step_error, outs = step(*own, *rest)
+        error = first_error(error, step_error)
         assert error is not None
         return [*error.leaves(), *outs]
 
-    avals = loop.groups(params, [*(core.aval_of(x) for x in asked), *body.in_avals])
+    avals = loop.groups(params, [*(core.aval_of(x) for x in cond_consts), *body.in_avals])
     start_avals = [core.aval_of(x) for x in start]
-    ins = [*avals[0][:n_also], *avals[1], *start_avals, *avals[2], *avals[3]]
+    ins = [*avals[0][:num_extra], *avals[1], *start_avals, *avals[2], *avals[3]]
     new = remembered(
-        body, ("checked loop", enabled, *test), lambda: stage_closed(run, ins, text="checkify")
+        body, ("checked loop", enabled, *conds), lambda: stage_closed(run, ins, text="checkify")
     )
-    # The test does not read the error, and finds none.
-    order = [*range(n_asked), *start_avals, *range(n_asked, n_asked + len(first))]
-    quiet = [permute_jaxpr(ask.jaxpr, order, [ask.width]) for ask in asks]
-    bodies = [*(quiet or [permute_jaxpr(t, order) for t in test]), new]
-    groups = [asked, [*also, *consts], [*start, *first], rows]
+    # The condition does not read the error, and its own is dropped here.
+    cond_inputs = [
+        *range(num_cond_consts),
+        *start_avals,
+        *range(num_cond_consts, num_cond_consts + len(first)),
+    ]
+    quiet = [
+        permute_jaxpr(cond_form.jaxpr, cond_inputs, [cond_form.width])
+        for cond_form in cond_forms
+    ]
+    bodies = [*(quiet or [permute_jaxpr(t, cond_inputs) for t in conds]), new]
+    groups = [cond_consts, [*extra_consts, *consts], [*start, *first], xs]
     operands = [x for group in groups for x in group]
     error, outs = step.split(prim.bind(*operands, **loop.rebuild(params, bodies, groups)))
-    for ask in asks:  # what it said in the end
-        last = first_error(error, ask(*asked, *outs)[0])
+    for cond_form in cond_forms:  # the last evaluation of the condition
+        last = first_error(error, cond_form(*cond_consts, *outs)[0])
         assert last is not None
         error = last
     return error, outs
@@ -233,9 +241,9 @@ def _check_loop(
 def batch_outside(
     prim: Primitive, axis: Any, args: Sequence[Any], dims: Sequence[Any], params: Any
 ) -> Any:
-    """Batch an equation with checks of which some lanes take no part.
+    """Batch an equation with checks that some lanes do not execute.
 
-    Its error becomes a result first, which is then selected lane by lane like others.
+    Its error becomes a result first, which is then selected per lane as other results.
     """
     assert prim.effects is not None
     debug = checkify_errors.check_effect not in prim.effects(params)
@@ -249,41 +257,41 @@ def batch_outside(
     return batch_flat(one, axis, args, dims)
 
 
-class _Tried(threading.local):
-    """The rules that are traced just now to see their errors."""
+class _RulesInProgress(threading.local):
+    """The rules that this thread is tracing to determine their errors."""
 
     rules: tuple[Any, ...] = ()
 
 
-_tried = _Tried()
+_in_progress = _RulesInProgress()
 
 
 def rule_layout(
     inner: Checked | None, rule: Any, run: Callable[..., Error | None], avals: Sequence[Any]
 ) -> Sequence[Any] | None:
-    """The slots for the errors of a function and of its derivative rule; None: no error.
+    """Return the slots for the errors of a function and its derivative rule, or None.
 
-    A rule that calls its function, as most do, has no errors by that but the function's.
+    If the rule calls its function, as most do, that call needs no slots of its own.
     """
-    found: list[Error | None] = []
-    written = getattr(rule, "written", rule)  # as the user wrote it
-    if any(written is r for r in _tried.rules):
+    errors: list[Error | None] = []
+    written = getattr(rule, "written", rule)  # the user's own function
+    if any(written is r for r in _in_progress.rules):
         return None if inner is None else inner.layout
 
     def flat(*xs: Any) -> list[Any]:
-        found.append(run(*xs))
-        return [] if found[0] is None else found[0].leaves()
+        errors.append(run(*xs))
+        return [] if errors[0] is None else errors[0].leaves()
 
-    before = _tried.rules
-    _tried.rules = (*before, written)
+    before = _in_progress.rules
+    _in_progress.rules = (*before, written)
     try:
         stage(flat, avals, text="checkify")
     except Exception as e:
-        if not is_refusal(e):  # a rule that refuses says so itself, when it is needed
+        if not is_refusal(e):  # a rule that refuses raises the same when it is used
             raise
     finally:
-        _tried.rules = before
-    error = found[0] if found else None
+        _in_progress.rules = before
+    error = errors[0] if errors else None
     if inner is None and error is None:
         return None
     more = checkify_errors.layout_of(error) if error is not None else ()
@@ -309,7 +317,7 @@ def fitted(error: Error | None, layout: Sequence[Any], name: str) -> Error:
 def _check_operation(
     enabled: Enabled, prim: Primitive, args: Sequence[Any], params: Params
 ) -> Outcome:
-    """Bind a primitive; look for what the automatic checks forbid."""
+    """Bind a primitive, with the automatic checks that are enabled."""
     error: Error | None = None
     if DivisionByZeroError in enabled and prim.divisor is not None:
         error = _check_division(args[prim.divisor])
@@ -350,10 +358,10 @@ def _check_nan(name: str, x: Any) -> Error | None:
 def _check_bounds(
     shape: tuple[int, ...], index: Any, axes: Sequence[int], last: Any
 ) -> Error | None:
-    """Whether an index vector (last axis) lies below 0 or above `last`, and which first.
+    """Return the failure of an index vector (last axis) below 0 or above `last`.
 
-    That a gather's mode says what happens to those that miss makes no difference: lanes of
-    a `dynamic_slice` are clipped, too.
+    The mode of a gather for out-of-bounds indices makes no difference: a `dynamic_slice`
+    clamps its indices, and is checked as well.
     """
     if isinstance(index, list):
         index = (

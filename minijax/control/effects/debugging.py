@@ -1,9 +1,9 @@
-"""Looking into a program while it runs: callbacks for debugging, printing, logging.
+"""Debugging of running programs: callbacks, printing, logging.
 
-They see concrete values under every transformation, and change nothing: differentiated,
-the primals are shown; batched, each lane; computed again by remat, shown again.  Two
-primitives have the same rules: `debug_callback` calls any function, `debug_print` holds
-its format string as data.
+They receive concrete values under every transformation, and change nothing: differentiated,
+they show the primals; batched, each lane; recomputed by remat, the values again.  The two
+primitives have the same rules: `debug_callback` calls any function, `debug_print` has its
+format string as a param.
 
 Next: api/.
 """
@@ -37,7 +37,7 @@ debug_print_p = Primitive("debug_print", multiple_results=True)
 
 
 def show_callback(*values: Any, callback: Any, **_: Any) -> None:
-    """What a `debug_callback` does with concrete values."""
+    """Call the function of a `debug_callback` with concrete values."""
     callback(*values)
 
 
@@ -51,7 +51,7 @@ def show_print(
     logging_record: Any,
     **_: Any,
 ) -> None:
-    """What a `debug_print` does with concrete values."""
+    """Print the concrete values of a `debug_print`."""
     args, kwargs = tree.unflatten(in_tree, merge(static_args, values))
     with np.printoptions(**dict(np_printoptions)):
         if has_placeholders:
@@ -62,6 +62,7 @@ def show_print(
     if logging_record is None:
         sys.stdout.write(text + "\n")
     elif logger.isEnabledFor(logging_record.levelno):
+        # A copy for each call: handlers modify records, and the param is shared.
         record = copy.copy(logging_record)
         record.msg = text
         logger.handle(record)
@@ -70,15 +71,15 @@ def show_print(
 logger = logging.getLogger("minijax.debug")
 
 
-def part(leaves: Sequence[Any]) -> tuple[tuple[tuple[int, Any], ...], list[Any]]:
-    """Leaves that are no arrays, with their places; and the arrays."""
+def split_static(leaves: Sequence[Any]) -> tuple[tuple[tuple[int, Any], ...], list[Any]]:
+    """Return the leaves that are not arrays, with their positions; and the arrays."""
     static = tuple((i, x) for i, x in enumerate(leaves) if not core.is_value(x))
-    places = {i for i, _ in static}
-    return static, [x for i, x in enumerate(leaves) if i not in places]
+    static_positions = {i for i, _ in static}
+    return static, [x for i, x in enumerate(leaves) if i not in static_positions]
 
 
 def merge(static: Sequence[tuple[int, Any]], values: Sequence[Any]) -> list[Any]:
-    """All leaves again, of what `part` gives."""
+    """Return all leaves again, from the results of `split_static`."""
     out = list(values)
     for i, x in static:
         out.insert(i, x)
@@ -86,7 +87,7 @@ def merge(static: Sequence[tuple[int, Any]], values: Sequence[Any]) -> list[Any]
 
 
 def _define(prim: Primitive, show: Callable[..., None]) -> None:
-    """The rules of a primitive that shows values to the user."""
+    """Define the rules of a primitive that shows values to the user."""
 
     def impl(*args: Any, **params: Any) -> list[Any]:
         show(*host_arguments(args, placement.default_placement()), **params)
@@ -99,12 +100,14 @@ def _define(prim: Primitive, show: Callable[..., None]) -> None:
         return prim.bind(*primals, **params), []
 
     def batch(axis: Any, args: Any, dims: Any, **params: Any) -> Any:
-        rows = [
+        lanes_first = [
             None if d is None else batching.lane_to_front(x, axis, d)
             for x, d in zip(args, dims, strict=True)
         ]
         for i in range(axis.size):
-            lane = (x if r is None else _lane(r, i) for x, r in zip(args, rows, strict=True))
+            lane = (
+                x if r is None else _lane(r, i) for x, r in zip(args, lanes_first, strict=True)
+            )
             prim.bind(*lane, **params)
         return [], []
 
@@ -119,7 +122,7 @@ def _define(prim: Primitive, show: Callable[..., None]) -> None:
             raise errors.value_error(
                 "The following ordered effects are not supported for more than 1 device:"
                 f" {prim.name} with partitioned=True.",
-                why="devices have no order among them.",
+                why="Devices run in no particular order.",
                 tries=["ordered=False", "partitioned=False"],
             )
         return emit_callback(
@@ -146,11 +149,11 @@ def _define(prim: Primitive, show: Callable[..., None]) -> None:
 
 
 def _effect(params: Any) -> effects.Effect:
-    known = params.get("effect")
-    if known is None:
+    effect = params.get("effect")
+    if effect is None:
         ordered = params["ordered"]
-        known = effects.ordered_debug_effect if ordered else effects.debug_effect
-    return known
+        effect = effects.ordered_debug_effect if ordered else effects.debug_effect
+    return effect
 
 
 def _lane(x: Any, i: int) -> Any:
@@ -165,7 +168,7 @@ _define(debug_print_p, show_print)
 
 
 class _WithStatics:
-    """A flat callback some of whose arguments are no arrays."""
+    """A flat callback with arguments that are not arrays."""
 
     __slots__ = ("flat", "fun", "static")
 
@@ -187,15 +190,15 @@ def debug_callback(
 ) -> Any:
     """Call a Python function, whose result is ignored, for debugging.
 
-    It sees concrete values under every transformation; it may be called again or not at
-    all when the compiler so decides.
+    It receives concrete values under every transformation; the compiler may call it again
+    or not at all.
 
     Args:
-      callback: the function; without it, the options are kept, and the result takes a
+      callback: the function; without it, the options are stored, and the result takes a
         function and its arguments: `callback(ordered=True)(fun, x)`.
-      args, kwargs: pytrees of arrays; what is no array is handed over as it is.
+      args, kwargs: pytrees of arrays; other leaves are passed unchanged.
       ordered: keep the order of the program among ordered effects (on each replica).
-      partitioned: of a value that lies on many devices, show each part by itself.
+      partitioned: for a sharded value, call it once for each shard.
 
     Returns:
       None; without `callback`, a function that takes it and its arguments.
@@ -229,7 +232,7 @@ def _call_back(
             f" type {type(callback)}"
         )
     leaves, in_tree = tree.flatten((args, kwargs))
-    static, values = part(leaves)
+    static, values = split_static(leaves)
     flat: Any = FlatCallback(callback, in_tree)
     debug_callback_p.bind(
         *values,
@@ -243,7 +246,7 @@ def _call_back(
 
 
 class _Formatter(string.Formatter):
-    """Checks that a format string uses all its arguments."""
+    """A formatter that checks that a format string uses all its arguments."""
 
     def check_unused_args(self, used_args: Any, args: Any, kwargs: Any) -> None:
         unused = [x.value for i, x in enumerate(args) if i not in used_args]
@@ -262,7 +265,7 @@ _formatter = _Formatter()
 
 
 class _Placeholder:
-    """Stands for a value while a format string is checked."""
+    """A stand-in for a value while a format string is checked."""
 
     def __init__(self, value: Any) -> None:
         self.value = value
@@ -283,8 +286,8 @@ def _check_format(fmt: str, args: Sequence[Any], kwargs: dict[str, Any]) -> None
         _formatter.vformat(fmt, holes, {k: _Placeholder(x) for k, x in kwargs.items()})
     except IndexError:
         raise IndexError(
-            f"tuple index out of range: the format string {fmt!r} has more places than the"
-            f" {len(args)} values given."
+            f"tuple index out of range: the format string {fmt!r} has more placeholders"
+            f" than the {len(args)} values."
         ) from None
 
 
@@ -300,22 +303,22 @@ def debug_print(
     """Print values from inside compiled code.
 
     Args:
-      fmt: a format string such as `'x = {}'` (no f-string: values come later), as for
-        `str.format`; one without places is printed as it is.  Without `fmt` the options
-        are kept, and the result takes it: `print(ordered=True)('x = {}', x)`.
-      args, kwargs: pytrees of arrays, or values to print as they are.
+      fmt: a format string such as `'x = {}'` (not an f-string, which has no values yet), as
+        for `str.format`; one without placeholders is printed unchanged.  Without `fmt` the
+        options are stored, and the result takes it: `print(ordered=True)('x = {}', x)`.
+      args, kwargs: pytrees of arrays, or other values to print.
       ordered: keep the order of the program among ordered effects (on each replica).
-      partitioned: of a value that lies on many devices, print each part by itself.
-      skip_format_check: values that `fmt` has no place for are no error; without any
-        place they follow it.
+      partitioned: for a sharded value, print each shard.
+      skip_format_check: allow values without a placeholder in `fmt`; if it has none at
+        all, they are printed after it.
 
     Returns:
       None; without `fmt`, a function that takes it and the values.
 
     Raises:
       ValueError: arguments that `fmt` does not use.
-      IndexError, KeyError: places without an argument.
-      TypeError: `fmt` is no string.
+      IndexError, KeyError: placeholders without an argument.
+      TypeError: `fmt` is not a string.
 
     Example:
       >>> debug_print('x is {x}', x=1)
@@ -351,7 +354,7 @@ def _print(
         _check_format(fmt, args, kwargs)
     fields = [field for _, field, _, _ in string.Formatter().parse(fmt)]
     leaves, in_tree = tree.flatten((args, kwargs))
-    static, values = part(leaves)
+    static, values = split_static(leaves)
     debug_print_p.bind(
         *values,
         fmt=fmt,
@@ -366,9 +369,9 @@ def _print(
 
 
 def _record() -> logging.LogRecord:
-    """A log record of the user's line, without its text."""
-    place = source.user_source()
-    file, line = ("", 0) if place is None else (place.file, place.position()[0])
+    """Return a log record of the user's line, without its text."""
+    user_line = source.user_source()
+    file, line = ("", 0) if user_line is None else (user_line.file, user_line.position()[0])
     return logger.makeRecord(logger.name, logging.INFO, file, line, "", (), None)
 
 
@@ -384,15 +387,15 @@ def debug_log(
     """Write values from inside compiled code to the log `minijax.debug`, at level
     INFO.
 
-    The record bears the place of the call.
+    The record has the file and line of the call.
 
     Args:
-      fmt: a format string, as for `debug.print`; without it the options are kept, and
+      fmt: a format string, as for `debug.print`; without it the options are stored, and
         the result takes it.
-      args, kwargs: pytrees of arrays, or values to log as they are.
+      args, kwargs: pytrees of arrays, or other values to log.
       ordered: keep the order of the program among ordered effects (on each replica).
-      partitioned: of a value that lies on many devices, log each part by itself.
-      skip_format_check: values that `fmt` has no place for are no error.
+      partitioned: for a sharded value, log each shard.
+      skip_format_check: allow values without a placeholder in `fmt`.
       _use_logging: False: print them, as `debug.print` does.
 
     Returns:
@@ -400,8 +403,8 @@ def debug_log(
 
     Raises:
       ValueError: arguments that `fmt` does not use.
-      IndexError, KeyError: places without an argument.
-      TypeError: `fmt` is no string.
+      IndexError, KeyError: placeholders without an argument.
+      TypeError: `fmt` is not a string.
 
     Example:
       >>> debug_log('x is {}', 1)

@@ -1,7 +1,7 @@
-"""What a program may do besides computing, and waiting until it is done.
+"""Effects of programs besides their results, and waiting for them.
 
-An `Effect` is said by a primitive of its equations; a jaxpr has those of its equations.
-Ordered ones follow one another along a token, and programs that have them run in turn.
+A primitive defines the effects of its equations; a jaxpr has those of its equations.
+Ordered effects are sequenced by a token, and programs that have them run in turn.
 Next: callbacks.py.
 """
 
@@ -16,13 +16,13 @@ from ...ir import hooks
 
 
 class Effect:
-    """Something that a program does besides computing.
+    """Something that a program does besides computing its results.
 
-    once: it is to happen just as often as the program says; others, such as printing, may
-    also happen where a transformation computes something again, or what is not needed.
+    is_once_per_call: it must happen exactly as often as in the program; others, such as
+    printing, may also happen in recomputed or unneeded equations.
     """
 
-    # Those of a library's own effects, which say nothing of themselves.
+    # The defaults for effects of other libraries, which do not define these.
     name = ""
     ordered = False
     is_once_per_call = True
@@ -39,7 +39,7 @@ class Effect:
 
 
 class DebugEffect(Effect):
-    """What `debug.print` and `debug.callback` do."""
+    """The effect of `debug.print` and `debug.callback`."""
 
     __slots__ = ()
 
@@ -48,7 +48,7 @@ class DebugEffect(Effect):
 
 
 class OrderedDebugEffect(Effect):
-    """What they do in the order of the program."""
+    """The same effect, in the order of the program."""
 
     __slots__ = ()
 
@@ -63,7 +63,7 @@ ordered_io_effect = Effect("OrderedIO", ordered=True, is_once_per_call=True)
 
 
 def set_of(effect: Effect) -> frozenset[Effect]:
-    """The set of one effect, as rules return it."""
+    """Return the set of one effect, as rules return it."""
     return _sets[effect]
 
 
@@ -75,13 +75,13 @@ _sets = {
 
 # ---------------------------------------------------------------------------- barriers
 
-_pending: dict[Any, None] = {}  # tokens of programs, until someone has waited for them
-_failures: list[Exception] = []  # what went wrong meanwhile, for the next barrier
+_pending: dict[Any, None] = {}  # tokens of programs that have not been waited for
+_failures: list[Exception] = []  # errors since the last barrier, which the next one raises
 _MOST_PENDING = 256
 
 
 class Inside(threading.local):
-    """How many callbacks this thread is in."""
+    """The number of callbacks that this thread is executing."""
 
     depth = 0
 
@@ -91,9 +91,9 @@ inside = Inside()
 
 @hooks.started.fill
 def note_effects(token: Any) -> None:
-    """Remember a running program with effects; where there are many, wait for the oldest.
+    """Record a running program with effects; if there are many, wait for the oldest.
 
-    Not from a callback, for which one of them may be waiting.
+    A callback does not wait, because one of these programs may wait for the callback.
     """
     _pending[token] = None
     if len(_pending) > _MOST_PENDING and not inside.depth:
@@ -101,14 +101,14 @@ def note_effects(token: Any) -> None:
 
 
 def _wait(tokens: list[Any]) -> list[Exception]:
-    """Wait for programs; what went wrong in them."""
+    """Wait for programs; return the first of their errors."""
     failures = []
     for token in tokens:
         try:
             token.block_until_ready()
         except Exception as e:
             failures.append(e)
-        _pending.pop(token, None)  # only now: others may have to wait for it, too
+        _pending.pop(token, None)  # only now, as other threads may need to wait for it
     return failures[:1]
 
 
@@ -116,7 +116,7 @@ def effects_barrier() -> None:
     """Wait until the effects of every program started so far have happened.
 
     Returns:
-      None, when they have.
+      None, when they have happened.
 
     Raises:
       JaxRuntimeError: a program's effects failed; the first of several.
@@ -133,5 +133,5 @@ def effects_barrier() -> None:
 def _flush() -> None:
     try:
         effects_barrier()
-    except Exception as e:  # the interpreter is ending: say what failed, and go on
+    except Exception as e:  # the interpreter is exiting: report the error, and continue
         sys.stderr.write(f"{e}\n")

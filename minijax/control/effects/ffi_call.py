@@ -1,8 +1,8 @@
-"""`ffi_call`: calls of compiled code that is not ours, by the name it is known by.
+"""`ffi_call`: calls of foreign compiled code, by its registered name.
 
-What the code does is told by the types of its results alone: it has no derivative, and
+The types of the results are all that is known about the code: it has no derivative, and
 `vmap` calls it in one of the ways of `pure_callback`.  Keyword arguments are attributes,
-numbers and strings that the compiler hands over.
+numbers and strings that the compiler passes to the code.
 
 Next: buffer_callback.py.
 """
@@ -33,7 +33,7 @@ __all__ = ("ffi_call", "ffi_call_p", "ffi_lowering", "build_ffi_lowering_functio
 
 
 class FrozenDict(Mapping[str, Any]):
-    """A dict among the params of an equation, which does not change."""
+    """An immutable dict among the params of an equation."""
 
     __slots__ = ("_d",)
 
@@ -60,7 +60,7 @@ class FrozenDict(Mapping[str, Any]):
 
 
 def hashable(name: str, value: Any) -> Any:
-    """An attribute's value as a param of an equation; TypeError if it cannot be one."""
+    """Return an attribute's value as a param; TypeError if it is not hashable."""
     if isinstance(value, np.ndarray):
         return HashableArray(value)
     if isinstance(value, Mapping):
@@ -70,21 +70,21 @@ def hashable(name: str, value: Any) -> Any:
     except TypeError:
         raise errors.type_error(
             f"Non-hashable keyword argument to ffi_call {name}: {value}",
-            why="attributes are part of the program, which is kept by what it is made of.",
+            why="Attributes are part of the program, whose cache key must be hashable.",
             tries=["a tuple", "a NumPy array", "pass it as an operand"],
         ) from None
     return value
 
 
 def attribute(value: Any) -> Any:
-    """The MLIR attribute of a number, string, dtype, array, or a tuple or dict of them."""
+    """Return the MLIR attribute of a number, string, dtype, array, tuple or dict."""
     if isinstance(value, HashableArray):
         x = value.val
-        if x.dtype == dtypes.float0:  # without bits: False, as the compiler has it
+        if x.dtype == dtypes.float0:  # lowered as booleans, like float0 operands
             x = np.zeros(x.shape, np.bool_)
         element = context.elements.get(x.dtype)
         if element is None:
-            raise TypeError(f"ffi_call: no attribute holds an array of {x.dtype}.")
+            raise TypeError(f"ffi_call: arrays of {x.dtype} cannot be attributes.")
         get: Any = ir.DenseElementsAttr.get
         return get(np.asarray(x, order="C"), type=element)
     if isinstance(value, FrozenDict):
@@ -111,7 +111,7 @@ def attribute(value: Any) -> Any:
     raise errors.type_error(
         f"No attribute handler defined for type: {type(value)}",
         which=repr(value),
-        why="attributes are numbers, strings, dtypes, arrays, and tuples and dicts of them.",
+        why="Attributes are numbers, strings, dtypes, arrays, tuples and dicts of them.",
     )
 
 
@@ -119,13 +119,13 @@ def attribute(value: Any) -> Any:
 
 
 def row_major(aval: Any) -> tuple[int, ...]:
-    """The axes of a value, that of the shortest stride first."""
+    """Return the axes of a value from the shortest stride to the longest, row-major."""
     rank = 0 if isinstance(aval, AbstractToken) else len(physical(aval).shape)
     return tuple(range(rank - 1, -1, -1))
 
 
 def minor_to_major(aval: Any, layout: Any) -> tuple[int, ...]:
-    """A layout in the compiler's order, of a `Layout` or of what is in that order."""
+    """Return a layout from minor to major axes; `layout`: a `Layout`, axes, or None."""
     if layout is None:
         return row_major(aval)
     if isinstance(layout, Layout):
@@ -135,10 +135,10 @@ def minor_to_major(aval: Any, layout: Any) -> tuple[int, ...]:
     return tuple(layout)
 
 
-def _given_layouts(
+def _user_layouts(
     what: str, name: str, avals: Sequence[Any], layouts: Sequence[Any] | None
 ) -> tuple[tuple[int, ...], ...]:
-    """Layouts in the compiler's order of those that a user gives, longest stride first."""
+    """Convert a user's layouts, longest stride first, to minor-to-major axes."""
     if layouts is None:
         return tuple(map(row_major, avals))
     if len(layouts) != len(avals):
@@ -146,44 +146,44 @@ def _given_layouts(
             f"The number of {what} ({len(avals)}) must equal the number of"
             f" {name} layouts ({len(layouts)})."
         )
-    found = []
-    for i, (aval, given) in enumerate(zip(avals, layouts, strict=True)):
-        plain = given is None or isinstance(given, Layout)
-        order = minor_to_major(aval, given if plain else tuple(given)[::-1])
+    orders = []
+    for i, (aval, user_layout) in enumerate(zip(avals, layouts, strict=True)):
+        is_layout = user_layout is None or isinstance(user_layout, Layout)
+        order = minor_to_major(aval, user_layout if is_layout else tuple(user_layout)[::-1])
         if sorted(order) != sorted(row_major(aval)):
             raise errors.value_error(
-                f"ffi_call: the layout {given} is none of {aval.str_short(True)}.",
+                f"ffi_call: {user_layout} is not a layout of {aval.str_short(True)}.",
                 which=f"{name} layout #{i}",
-                tries=[f"an order of the axes {tuple(sorted(row_major(aval)))}"],
+                tries=[f"a permutation of the axes {tuple(sorted(row_major(aval)))}"],
             )
-        found.append(order)
-    return tuple(found)
+        orders.append(order)
+    return tuple(orders)
 
 
-def layouts_text(orders: Iterable[Sequence[int]]) -> str:
-    """The attribute of the layouts of operands or results."""
-    rows = (f"dense<{[*o] or ''}> : tensor<{len(o)}xindex>" for o in orders)
-    return f"[{', '.join(rows)}]"
+def layouts_text(layouts: Iterable[Sequence[int]]) -> str:
+    """Return the attribute of the layouts of operands or results."""
+    entries = (f"dense<{[*o] or ''}> : tensor<{len(o)}xindex>" for o in layouts)
+    return f"[{', '.join(entries)}]"
 
 
 def aliases_text(pairs: Iterable[tuple[int, int]], outs: Sequence[Any]) -> str:
-    """The attribute of pairs of operand and result that may share memory."""
+    """Return the attribute of pairs of operand and result that may share memory."""
     several = len(outs) > 1
-    rows = (
+    entries = (
         "#stablehlo.output_operand_alias<output_tuple_indices ="
         f" [{o if several else ''}], operand_index = {i}, operand_tuple_indices = []>"
         for i, o in pairs
     )
-    return f"[{', '.join(rows)}]"
+    return f"[{', '.join(entries)}]"
 
 
 def check_alias(where: str, i: int, o: int, ins: Sequence[Any], outs: Sequence[Any]) -> None:
-    """ValueError unless operand i and result o can share memory."""
+    """Raise ValueError unless operand i and result o can share memory."""
     about = f"input_output_aliases contains the mapping '{i}:{o}'"
-    for name, at, known in (("input", i, ins), ("output", o, outs)):
-        if not 0 <= at < len(known):
+    for name, at, avals in (("input", i, ins), ("output", o, outs)):
+        if not 0 <= at < len(avals):
             raise ValueError(
-                f"{about} with {name} index {at} outside the range [0, {len(known)})."
+                f"{about} with {name} index {at} outside the range [0, {len(avals)})."
             )
     text = lambda a: f"{a.dtype}[{','.join(map(str, a.shape))}]"
     if (ins[i].shape, ins[i].dtype) != (outs[o].shape, outs[o].dtype):
@@ -206,17 +206,17 @@ def build_ffi_lowering_function(
     skip_ffi_layout_processing: bool = False,
     **lowering_args: Any,
 ) -> Callable[..., Any]:
-    """The function that emits a call of a foreign function into a program.
+    """Return a function that emits a call of a foreign function into a program.
 
     Args:
-      call_target_name: what it is known by.
+      call_target_name: the registered name.
       operand_layouts: for each operand, its axes from the shortest stride to the longest,
         a `Layout`, or None: row-major.
-      result_layouts: the same of results.
+      result_layouts: the same for results.
       backend_config: attributes, as MLIR attributes by name; a string in versions before 4.
       skip_ffi_layout_processing: whether to leave layouts to the compiler.
-      lowering_args: `has_side_effect`, whether it is called even if nobody needs its
-        results; `api_version` of the compiler's calls, by default 4, that of the headers;
+      lowering_args: `has_side_effect`, whether it is called even if no result is used;
+        `api_version` of the compiler's calls, by default 4, that of the headers;
         `operand_output_aliases`, operand -> result, pairs that share memory;
         `result_types`, MLIR types of the results, if not those of the equation;
         `extra_attributes`, MLIR attributes of the operation, by name.
@@ -225,7 +225,7 @@ def build_ffi_lowering_function(
       `emit(ctx, *operands, **attributes)`, which returns the operation.
 
     Raises:
-      ValueError: when it is called: attributes, or a config, that the version lacks.
+      ValueError: (at a call) attributes or a config that the version does not support.
 
     Example:
       >>> emit = build_ffi_lowering_function("mine")  # in a primitive's lowering rule
@@ -257,7 +257,7 @@ def _emitter(
     """See `build_ffi_lowering_function`."""
 
     def emit(rule: Any, *operands: Any, **params: Any) -> Any:
-        # Rules of other people's primitives have a context that holds ours.
+        # Lowering rules of other libraries have a context that wraps ours.
         ctx: Lowering = rule if isinstance(rule, Lowering) else rule.emit
         config: Any
         attributes: dict[str, Any] = {"call_target_name": ctx.string(call_target_name)}
@@ -279,11 +279,11 @@ def _emitter(
         if has_side_effect:
             attributes["has_side_effect"] = ctx.bool(True)
         if not skip_ffi_layout_processing:
-            for key, avals, given in (
+            for key, avals, user_layouts in (
                 ("operand_layouts", rule.avals_in, operand_layouts),
                 ("result_layouts", rule.avals_out, result_layouts),
             ):
-                pairs = zip(avals, given or [None] * len(avals), strict=True)
+                pairs = zip(avals, user_layouts or [None] * len(avals), strict=True)
                 orders = [minor_to_major(a, g) for a, g in pairs]
                 attributes[key] = ctx.parse(layouts_text(orders))
         if operand_output_aliases:
@@ -307,10 +307,10 @@ def ffi_lowering(
     skip_ffi_layout_processing: bool = False,
     **lowering_args: Any,
 ) -> Callable[..., list[Any]]:
-    """The lowering rule of a primitive that is a foreign function.
+    """Return the lowering rule of a primitive that is a foreign function.
 
     Args:
-      call_target_name: what the function is known by.
+      call_target_name: the registered name of the function.
       operand_layouts, result_layouts, backend_config, skip_ffi_layout_processing,
         lowering_args: see `build_ffi_lowering_function`.
 
@@ -347,7 +347,7 @@ def _no_derivative(*args: Any, target_name: str, **params: Any) -> Any:
     raise errors.value_error(
         f"The FFI call to `{target_name}` cannot be differentiated. You can use"
         " `jax.custom_jvp` or `jax.custom_jvp` to add support.",
-        why="what the compiled code computes is not known.",
+        why="Only the compiled code defines what it computes.",
         tries=["jax.custom_jvp", "jax.custom_vjp"],
     )
 
@@ -368,17 +368,17 @@ def _batch(
     target_name: str,
     **params: Any,
 ) -> Any:
-    def bind(ins: Any, leads: Any, avals: Any) -> Any:
-        # The axis that is new has the longest stride.
+    def bind(ins: Any, lane_dims: Any, avals: Any) -> Any:
+        # The new axis has the longest stride.
         def ahead(order: Any, rank: int) -> Any:
-            new = rank - len(order)
-            return (*(d + new for d in order), *range(new - 1, -1, -1))
+            num_new = rank - len(order)
+            return (*(d + num_new for d in order), *range(num_new - 1, -1, -1))
 
-        ins_lie = [
+        in_layouts = [
             ahead(order, len(physical(core.aval_of(x)).shape))
             for order, x in zip(input_layouts, ins, strict=True)
         ]
-        outs_lie = [
+        out_layouts = [
             ahead(order, len(row_major(a)))
             for order, a in zip(output_layouts, avals, strict=True)
         ]
@@ -387,8 +387,8 @@ def _batch(
             result_avals=avals,
             vmap_method=vmap_method,
             target_name=target_name,
-            input_layouts=tuple(ins_lie),
-            output_layouts=tuple(outs_lie),
+            input_layouts=tuple(in_layouts),
+            output_layouts=tuple(out_layouts),
             **params,
         )
 
@@ -413,7 +413,7 @@ def _lower(
 ) -> list[Any]:
     operands = tuple(
         ctx.constant(False, shaped(a.shape, dtypes.bool_))
-        if getattr(a, "dtype", None) == dtypes.float0  # without bits, as attributes are
+        if getattr(a, "dtype", None) == dtypes.float0  # lowered as booleans
         else x
         for x, a in zip(operands, ctx.avals_in, strict=True)
     )
@@ -432,16 +432,16 @@ def _lower(
 ffi_call_p.lower = _lower
 
 
-def _result_aval(i: int, given: Any) -> Any:
-    if isinstance(given, AbstractToken):
-        return given
-    if not hasattr(given, "shape") or not hasattr(given, "dtype"):
+def _result_aval(i: int, spec: Any) -> Any:
+    if isinstance(spec, AbstractToken):
+        return spec
+    if not hasattr(spec, "shape") or not hasattr(spec, "dtype"):
         raise errors.value_error(
             "All elements of result_shape_dtypes must have 'shape' and 'dtype'"
-            f" attributes. Got {given} at position {i}.",
+            f" attributes. Got {spec} at position {i}.",
             tries=["jax.ShapeDtypeStruct(shape, dtype)"],
         )
-    return shaped(tuple(given.shape), dtypes.as_dtype(given.dtype))
+    return shaped(tuple(spec.shape), dtypes.as_dtype(spec.dtype))
 
 
 def ffi_call(
@@ -456,31 +456,31 @@ def ffi_call(
     custom_call_api_version: int = 4,
     legacy_backend_config: str | None = None,
 ) -> Callable[..., Any]:
-    """Make a function of a foreign function, compiled code with XLA's calling convention.
+    """Return a function that calls a foreign function, by XLA's calling convention.
 
     Args:
-      target_name: what `register_ffi_target` made it known as.
-      result_shape_dtypes: a value with `shape` and `dtype`, or a sequence of such.
-      has_side_effect: whether it is called even if nobody needs its results.
+      target_name: the name under which `register_ffi_target` registered it.
+      result_shape_dtypes: a value with `shape` and `dtype`, or a sequence of them.
+      has_side_effect: whether it is called even if no result is used.
       vmap_method: how `vmap` calls it; see `pure_callback`.
       input_layouts: for each operand, its axes from the longest stride to the shortest, a
-        `Layout`, or None: row-major, which all are by default.
-      output_layouts: the same of results; of one result, that one's.
-      input_output_aliases: operand -> result: pairs that share memory, so that the result
-        begins as the operand.
-      custom_call_api_version: 4, that of the headers' macros; older ones take no
+        `Layout`, or None: row-major, the default for all.
+      output_layouts: the same for results; for one result, just its layout.
+      input_output_aliases: operand -> result: pairs that share memory, so that the initial
+        value of the result is the operand.
+      custom_call_api_version: 4, that of the headers' macros; older ones have no
         attributes.
-      legacy_backend_config: a string that versions before 4 are handed.
+      legacy_backend_config: a string for versions before 4.
 
     Returns:
       `call(*operands, **attributes)`: attributes are numbers, strings, dtypes, NumPy
       arrays, and tuples and dicts of them, of the types that the code expects:
-      `np.float32(1e-5)`.  Results come as one array or, for a sequence of types, a list.
+      `np.float32(1e-5)`.  Results are one array or, for a sequence of types, a list.
 
     Raises:
-      ValueError: aliases of other types or layouts, as many layouts as there are no
-        operands, no such `vmap_method`; differentiation.
-      TypeError: an attribute that is none.
+      ValueError: aliases of other types or layouts, a wrong number of layouts, or an
+        unknown `vmap_method`; differentiation.
+      TypeError: a value that cannot be an attribute.
 
     Example:
       >>> import minijax as mj
@@ -501,16 +501,16 @@ def ffi_call(
 
     def called(*args: Any, **kwargs: Any) -> Any:
         ins = [core.aval_of(x) for x in args]
-        ins_lie = _given_layouts("input arguments", "input", ins, input_layouts)
-        outs_lie = _given_layouts("outputs", "output", avals, out_layouts)
+        in_orders = _user_layouts("input arguments", "input", ins, input_layouts)
+        out_orders = _user_layouts("outputs", "output", avals, out_layouts)
         aliases = sorted((input_output_aliases or {}).items())
         for i, o in aliases:
             check_alias(target_name, i, o, ins, avals)
-            if ins_lie[i] != outs_lie[o]:
+            if in_orders[i] != out_orders[o]:
                 raise ValueError(
                     f"input_output_aliases contains the mapping '{i}:{o}' referring to an"
-                    f" input with layout {ins_lie[i]} and an output with a different"
-                    f" layout {outs_lie[o]}."
+                    f" input with layout {in_orders[i]} and an output with a different"
+                    f" layout {out_orders[o]}."
                 )
         out = ffi_call_p.bind(
             *args,
@@ -518,8 +518,8 @@ def ffi_call(
             vmap_method=vmap_method,
             target_name=target_name,
             has_side_effect=has_side_effect,
-            input_layouts=ins_lie,
-            output_layouts=outs_lie,
+            input_layouts=in_orders,
+            output_layouts=out_orders,
             input_output_aliases=tuple(aliases),
             custom_call_api_version=custom_call_api_version,
             legacy_backend_config=legacy_backend_config,

@@ -1,4 +1,4 @@
-"""How values lie on devices, shown: `debug.inspect_array_sharding` and its pictures.
+"""Inspection of shardings: `debug.inspect_array_sharding` and its pictures.
 
 Next: ../../api.
 """
@@ -24,18 +24,20 @@ from ...runtime.sharding.shardings import NamedSharding, SingleDeviceSharding
 from .effects import Effect
 
 
-class _Told(Effect):
-    """Keeps an equation that acts while its program is lowered."""
+class _InspectionEffect(Effect):
+    """The effect of an equation that calls its callback during lowering or compilation."""
 
     __slots__ = ()
     runs = False
 
 
-_TOLD = frozenset((_Told("InspectSharding", ordered=False, is_once_per_call=False),))
+_EFFECTS = frozenset(
+    (_InspectionEffect("InspectSharding", ordered=False, is_once_per_call=False),)
+)
 
 inspect_sharding_p = Primitive("inspect_sharding", multiple_results=True)
 inspect_sharding_p.abstract = lambda x, **params: []
-inspect_sharding_p.effects = lambda params: _TOLD
+inspect_sharding_p.effects = lambda params: _EFFECTS
 inspect_sharding_p.lowers_key_arrays = True
 inspect_sharding_p.uses_keys = READS
 
@@ -58,15 +60,15 @@ inspect_sharding_p.batch = lambda axis, args, dims, **params: (
 
 
 def _lower(ctx: Any, x: Any, *, callback: Callable[[Any], Any]) -> list[Any]:
-    over = ctx.module.placement
-    if over is not None and len(over.devices) > 1:
+    placement = ctx.module.placement
+    if placement is not None and len(placement.devices) > 1:
         ndim = len(ctx.avals_in[0].shape)
 
-        def told(hlo: Any) -> None:
+        def callback_hlo(hlo: Any) -> None:
             if hlo.is_manual():
-                callback(NamedSharding(over.mesh, PartitionSpec()))
+                callback(NamedSharding(placement.mesh, PartitionSpec()))
             else:
-                callback(shardings.named(hlo, over.mesh, ndim))
+                callback(shardings.named(hlo, placement.mesh, ndim))
 
         op = ctx.create(
             "stablehlo.custom_call",
@@ -75,10 +77,11 @@ def _lower(ctx: Any, x: Any, *, callback: Callable[[Any], Any]) -> list[Any]:
             call_target_name=ctx.string("InspectSharding"),
             has_side_effect=ctx.bool(True),
             api_version=ctx.i32(1),
-            backend_config=ctx.string(compat.inspecting(told)),
+            backend_config=ctx.string(compat.inspecting(callback_hlo)),
         )
         frontend_attributes.tag(op, {"asks": OF_THIS_PROCESS})
-        ctx.module.keepalive.append(told)
+        # The module contains the address of the callback, and keeps it alive.
+        ctx.module.keepalive.append(callback_hlo)
         return []
     device = client.backend(ctx.platform).local_devices()[0]
     callback(SingleDeviceSharding(device))
@@ -92,17 +95,17 @@ def inspect_array_sharding(value: Any, *, callback: Callable[[Any], Any]) -> Non
     """Call a function with the sharding of each array.
 
     In a program it is called once: when the program is lowered or, over several devices,
-    when the compiler has laid out its values.
+    when the compiler has chosen the shardings.
 
     Args:
       value: a pytree of arrays.
-      callback: takes a sharding; what it returns is dropped.
+      callback: takes a sharding; its result is ignored.
 
     Returns:
       None.
 
     Raises:
-      TypeError: what is no array.
+      TypeError: a leaf is not an array.
 
     Example:
       >>> import minijax as mj
@@ -118,7 +121,7 @@ def inspect_array_sharding(value: Any, *, callback: Callable[[Any], Any]) -> Non
 
 
 def visualize_array_sharding(arr: Any, **kwargs: Any) -> None:
-    """Print a picture of how an array lies on devices.
+    """Print a picture of an array's sharding.
 
     Args:
       arr: an array of one or two axes.
@@ -128,7 +131,7 @@ def visualize_array_sharding(arr: Any, **kwargs: Any) -> None:
       None.
 
     Raises:
-      ValueError: an array of other ranks.
+      ValueError: the array has another number of axes.
 
     Example:
       >>> import minijax as mj
@@ -153,22 +156,22 @@ def visualize_sharding(
     max_width: int = 80,
     color_map: Callable[[float], Sequence[float]] | Iterable[Any] | None = None,
 ) -> None:
-    """Print a picture of how arrays of a shape lie on devices: a box for each part.
+    """Print a picture of the sharding of arrays of a shape: a box for each shard.
 
     Args:
       shape: one or two sizes.
-      sharding: how they lie.
-      use_color: give each box a colour of its own.
-      scale: how large the picture is: 1 is ten lines high.
+      sharding: the sharding.
+      use_color: give each box its own color.
+      scale: the size of the picture: 1 is ten lines high.
       min_width, max_width: of the picture, in characters.
-      color_map: numbers from 0 to 1 to colours, of three or four floats each, as those of
-        matplotlib; or a sequence of such colours.
+      color_map: numbers from 0 to 1 to colors, of three or four floats each, as those of
+        matplotlib; or a sequence of such colors.
 
     Returns:
       None.
 
     Raises:
-      ValueError: another number of sizes.
+      ValueError: `shape` has another number of sizes.
 
     Example:
       >>> import minijax as mj
@@ -183,22 +186,22 @@ def visualize_sharding(
             "`visualize_sharding` only works for shapes with 1 and 2 dimensions.",
             tries=["a slice of the array"],
         )
-    parts: dict[tuple[int, int], list[Any]] = {}
+    shards: dict[tuple[int, int], list[Any]] = {}
     for device, index in sharding.devices_indices_map(tuple(shape)).items():
         starts = [s.start or 0 for s in index]
         row, column = [0, *starts][-2:]
-        parts.setdefault((row, column), []).append(device)
-    rows = sorted({r for r, _ in parts})
-    columns = sorted({c for _, c in parts})
-    labels = {at: _label(found) for at, found in parts.items()}
+        shards.setdefault((row, column), []).append(device)
+    rows = sorted({r for r, _ in shards})
+    columns = sorted({c for _, c in shards})
+    labels = {at: _label(devices) for at, devices in shards.items()}
     height, length = (1, shape[0]) if len(shape) == 1 else shape
     lines = max(1, int(10 * scale) if len(shape) == 2 else int(3 * scale))
     wide = int(2.5 * lines * length / max(height, 1))
     wide = min(max(wide, min_width), max_width)
     cell = max(wide // len(columns), *(len(t) + 2 for t in labels.values()))
     tall = max(1, lines // len(rows))
-    colours = _colours(len(parts), color_map) if use_color else None
-    print(_drawn(rows, columns, labels, cell, tall, colours))
+    colors = _colors(len(shards), color_map) if use_color else None
+    print(_drawn(rows, columns, labels, cell, tall, colors))
 
 
 def _label(devices: Sequence[Any]) -> str:
@@ -206,15 +209,15 @@ def _label(devices: Sequence[Any]) -> str:
     return f"{devices[0].platform.upper()} {ids}"
 
 
-def _colours(n: int, given: Any) -> list[tuple[int, ...]]:
-    """A colour for each of n parts: red, green and blue, up to 255."""
-    if given is None:
-        found: Any = [colorsys.hls_to_rgb(i / n, 0.35, 0.6) for i in range(n)]
-    elif callable(given):
-        found = [given(i / max(n - 1, 1)) for i in range(n)]
+def _colors(n: int, color_map: Any) -> list[tuple[int, ...]]:
+    """Return a color for each of n shards: red, green and blue, up to 255."""
+    if color_map is None:
+        colors: Any = [colorsys.hls_to_rgb(i / n, 0.35, 0.6) for i in range(n)]
+    elif callable(color_map):
+        colors = [color_map(i / max(n - 1, 1)) for i in range(n)]
     else:
-        found = list(itertools.islice(itertools.cycle(given), n))
-    return [tuple(round(255 * float(v)) for v in c[:3]) for c in found]
+        colors = list(itertools.islice(itertools.cycle(color_map), n))
+    return [tuple(round(255 * float(v)) for v in c[:3]) for c in colors]
 
 
 def _drawn(
@@ -223,9 +226,9 @@ def _drawn(
     labels: dict[tuple[int, int], str],
     cell: int,
     tall: int,
-    colours: Any,
+    colors: Any,
 ) -> str:
-    """The picture: a box for each part, its devices in the middle."""
+    """Return the picture: a box for each shard, with its devices in the middle."""
     bar = "─" * cell
     edge = lambda a, b, c: a + b.join([bar] * len(columns)) + c
     out = [edge("┌", "┬", "┐")]
@@ -233,7 +236,7 @@ def _drawn(
     for i, r in enumerate(rows):
         if i:
             out.append(edge("├", "┼", "┤"))
-        paint = [None if colours is None else colours[next(numbers)] for _ in columns]
+        paint = [None if colors is None else colors[next(numbers)] for _ in columns]
         for line in range(tall):
             texts = [labels[r, c] if line == tall // 2 else "" for c in columns]
             boxes = [_painted(t.center(cell), p) for t, p in zip(texts, paint, strict=True)]
@@ -242,8 +245,8 @@ def _drawn(
     return "\n".join(out)
 
 
-def _painted(text: str, colour: tuple[int, ...] | None) -> str:
-    if colour is None:
+def _painted(text: str, color: tuple[int, ...] | None) -> str:
+    if color is None:
         return text
-    red, green, blue = colour
+    red, green, blue = color
     return f"\033[48;2;{red};{green};{blue}m{text}\033[0m"

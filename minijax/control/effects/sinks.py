@@ -1,4 +1,4 @@
-"""`dce_sink`: what keeps a value in a program although nobody reads it.
+"""`dce_sink`: keeps a value in a program although it is never read.
 
 Next: debugging.py.
 """
@@ -14,18 +14,18 @@ from ..arguments import check_values
 from .effects import Effect
 
 
-class _Kept(Effect):
-    """Keeps an equation; nothing is left of it in a compiled program."""
+class _NoDCEEffect(Effect):
+    """The effect that keeps an equation; it leaves no trace in a compiled program."""
 
     __slots__ = ()
     runs = False
 
 
-_KEPT = frozenset((_Kept("NoDCE", ordered=False, is_once_per_call=False),))
+_EFFECTS = frozenset((_NoDCEEffect("NoDCE", ordered=False, is_once_per_call=False),))
 
 dce_sink_p = Primitive("dce_sink", multiple_results=True)
 dce_sink_p.abstract = lambda x, **params: []
-dce_sink_p.effects = lambda params: _KEPT
+dce_sink_p.effects = lambda params: _EFFECTS
 dce_sink_p.impl = lambda x, **params: []
 dce_sink_p.jvp = lambda primals, tangents, **params: (dce_sink_p.bind(*primals, **params), [])
 dce_sink_p.transpose = lambda cts, x, **params: [None]
@@ -52,13 +52,13 @@ dce_sink_p.uses_keys = READS
 
 
 def dce_sink(val: Any, *, prevent_mlir_dce: bool = False) -> None:
-    """Keep a value in jaxprs: dead code elimination spares it.
+    """Keep a value in jaxprs: dead code elimination does not remove it.
 
-    The compiler still drops what a program does not need, at last.
+    The compiler still removes unused values in the end.
 
     Args:
       val: a pytree of arrays.
-      prevent_mlir_dce: keep it in the program that is handed to the compiler, too.
+      prevent_mlir_dce: also keep it in the program that is passed to the compiler.
 
     Returns:
       None.

@@ -43,6 +43,7 @@ def hoist_invariants(primal: ClosedJaxpr, num_consts: int, num_new: int) -> Hois
     quiet = jaxpr.replace(
         invars=consts,
         outvars=values,
+        # Equations with effects stay in the loop, where they happen in every step.
         eqns=[e for e in jaxpr.eqns if not e.effects],
         arg_names=(),
     )

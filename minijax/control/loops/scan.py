@@ -233,6 +233,7 @@ def _step_back(
     groups = [len(lin_c) - n_sums, n_sums, len(carry_avals), sum(nz_ys)]
 
     def step(*vals: Any) -> list[Any]:
+        # The loop itself is marked as transposed: no marks inside.
         core.STATE.names = Inside(core.STATE.names)
         rc, sums, carry, cys, rx = split_list(vals, groups)
         ins = [

@@ -83,6 +83,7 @@ class FunctionPrimitive(Primitive):
         """
         bodies = self.regions.bodies(params)
         consts = [c for b in bodies for c in b.consts if isinstance(c, _HELD)]
+        # By identity: arrays and tracers compare elementwise.
         captured = list({id(c): c for c in consts}.values())
         opened = [open_jaxpr(b, captured) for b in bodies]
         args, params = self.regions.lifted(params, opened, captured, args)

@@ -196,6 +196,7 @@ class LaneAxes:
             return fun
 
         def call(*xs: Any) -> list[Any]:
+            # The equation itself is marked with the transformation: no marks inside.
             core.STATE.names = Inside(core.STATE.names)
             outs, dims = batching.batch_flat(fun, self.axis, xs, self.dims)
             return self.align_lane_axes(outs, dims, self.flags(dims, xs))

@@ -354,6 +354,7 @@ def custom_root(
     )
     check_tree("tangent_solve()", tangent_solve, along.out_tree, "x", x_tree)
 
+    # By identity: arrays and tracers compare elementwise.
     captured = {id(c): c for c in (*f_consts, *s_consts, *t_consts)}
     index_of = {key: i for i, key in enumerate(captured)}
     # The rule outlives the trace, so it holds indices of captured values, not the values.

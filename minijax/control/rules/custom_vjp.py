@@ -175,6 +175,8 @@ class custom_vjp(CustomRuleFunction):
         rule_refs.check_passed_once(leaves, self.fun, in_tree, positions)
         rules = Rules(self, args, fixed, positions, in_tree)
         fwd = named(rules.remat_fwd if self.optimize_remat else rules.fwd, self.fwd)
+        # Recognizes a recursive call.  By id, as fixed arguments need not be hashable;
+        # `rules` keeps them alive, so their ids stay unique.
         fwd.call_key = (self, tuple(map(id, fixed)), in_tree)
         outs = custom_vjp_call_p.bind(
             *leaves,

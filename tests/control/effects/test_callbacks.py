@@ -469,5 +469,5 @@ def test_lowering_for_tpus_is_refused(f):
     traced = mj.jit(f).trace(np.ones(3, np.float32))
     with pytest.raises(NotImplementedError, match="platform tpu") as e:
         traced.lower(lowering_platforms=("tpu",))
-    assert "Why: XLA calls Python there by transfers to the host" in str(e.value)
+    assert "Why: There, XLA calls Python by transfers to the host" in str(e.value)
     assert "gpu_callback" in traced.lower(lowering_platforms=("cuda",)).as_text()

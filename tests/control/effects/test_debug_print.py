@@ -80,7 +80,7 @@ def test_formats(shown, fmt, args, kwargs, want, ordered):
         ),
         (
             IndexError,
-            "tuple index out of range.*more places than the 1 values",
+            "tuple index out of range.*more placeholders than the 1 values",
             lambda: show("{} {}", 1),
         ),
         (KeyError, "foo", lambda: show("{foo} {bar}", bar=1)),

@@ -258,7 +258,7 @@ ERRORS = [
     (lambda: call(X, input_layouts=[]), ValueError,
      "The number of input arguments (1) must equal the number of input layouts (0)."),
     (lambda: call(X, output_layouts=[()], several=True), ValueError,
-     "the layout () is none of f32[2,3]"),
+     "() is not a layout of f32[2,3]"),
     (lambda: call(X, output_layouts=[], several=True), ValueError,
      "The number of outputs (1) must equal the number of output layouts (0)."),
     (lambda: call(X, input_output_aliases={1: 0}), ValueError,
