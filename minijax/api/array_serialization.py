@@ -221,20 +221,20 @@ async def async_serialize(
 class _ByteLimiter:
     """A budget of host memory, in bytes: `take` waits until enough is left."""
 
-    def __init__(self, most: int) -> None:
-        self.most = most
-        self.left = most
+    def __init__(self, capacity: int) -> None:
+        self.capacity = capacity
+        self.available = capacity
         self.changed = asyncio.Condition()
 
     async def take(self, n: int) -> None:
         async with self.changed:
             # A request larger than the budget waits for all of it, and runs alone.
-            await self.changed.wait_for(lambda: min(n, self.most) <= self.left)
-            self.left -= n
+            await self.changed.wait_for(lambda: min(n, self.capacity) <= self.available)
+            self.available -= n
 
     async def give(self, n: int) -> None:
         async with self.changed:
-            self.left += n
+            self.available += n
             self.changed.notify_all()
 
 

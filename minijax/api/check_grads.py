@@ -304,8 +304,8 @@ def _is_along(moved: Any, args: Any, tangents: Any, step: float) -> bool:
     """Whether a rounded step has the exact length and direction within one per cent."""
     trees = (tree.leaves(x) for x in (moved, args, tangents))
     for x, origin, t in zip(*trees, strict=True):
-        off = _wide(x) - _wide(origin) - step * _wide(t)
-        if not np.linalg.norm(off) <= 0.01 * step * np.linalg.norm(_wide(t)):
+        error = _wide(x) - _wide(origin) - step * _wide(t)
+        if not np.linalg.norm(error) <= 0.01 * step * np.linalg.norm(_wide(t)):
             return False
     return True
 

@@ -58,7 +58,7 @@ class AsyncManager:
 
     def _agree(self, name: str, on_commit: Callable[[], None] | None) -> None:
         """Let process 0 finish the checkpoint after all processes stored their shards."""
-        began = time.monotonic()
+        start = time.monotonic()
         try:
             state.client.wait_at_barrier(f"{name}/stored", self._timeout_in_ms)
             if client.backend().process_index() == 0:
@@ -70,7 +70,7 @@ class AsyncManager:
                 raise
             raise errors.error(
                 BarrierTimeoutError,
-                f"Suggestions for possible fixes: after {time.monotonic() - began:.0f}"
+                f"Suggestions for possible fixes: after {time.monotonic() - start:.0f}"
                 " seconds not all processes have stored their shards.",
                 tries=["timeout_secs=..., of more seconds", "check which process failed"],
             ) from e

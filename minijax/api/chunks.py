@@ -44,7 +44,7 @@ def batch_in_chunks(
     mapped = [
         lane_to_front(x, axis, d) for x, d in zip(args, dims, strict=True) if d is not None
     ]
-    full, rest = divmod(axis.size, chunk)
+    num_chunks, num_rest = divmod(axis.size, chunk)
     stacked: list[bool] = []
 
     def run(size: int, slices: Sequence[Any]) -> list[Any]:
@@ -64,16 +64,21 @@ def batch_in_chunks(
 
     head = [
         core_ops.reshape(
-            core_ops.slice_axis(x, 0, 0, full * chunk) if rest else x,
-            (full, chunk, *core.aval_of(x).shape[1:]),
+            core_ops.slice_axis(x, 0, 0, num_chunks * chunk) if num_rest else x,
+            (num_chunks, chunk, *core.aval_of(x).shape[1:]),
         )
         for x in mapped
     ]
-    _, many = loops.run_scan(lambda _, slices: ((), run(chunk, slices)), (), head, length=full)
-    outs = [_joined(y, full * chunk) if s else y for y, s in zip(many, stacked, strict=True)]
-    if rest:
-        tail = [core_ops.slice_axis(x, 0, full * chunk, axis.size) for x in mapped]
-        last = run(rest, tail)
+    _, chunked_outs = loops.run_scan(
+        lambda _, slices: ((), run(chunk, slices)), (), head, length=num_chunks
+    )
+    outs = [
+        _joined(y, num_chunks * chunk) if s else y
+        for y, s in zip(chunked_outs, stacked, strict=True)
+    ]
+    if num_rest:
+        tail = [core_ops.slice_axis(x, 0, num_chunks * chunk, axis.size) for x in mapped]
+        last = run(num_rest, tail)
         outs = [
             concatenation.concatenate([y, z], 0) if s else z
             for y, z, s in zip(outs, last, stacked, strict=True)

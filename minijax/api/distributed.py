@@ -101,7 +101,7 @@ def initialize(
         partition_index = slice_index
     if partition_index is None:
         partition_index = partition_from_environment()
-    watched = count > 1 and not config.RECOVERABLE.value
+    is_watched = count > 1 and not config.RECOVERABLE.value
     state.join(
         address,
         bind,
@@ -111,15 +111,15 @@ def initialize(
         heartbeat_timeout_seconds,
         shutdown_timeout_seconds,
         partition_index,
-        ProcessMembership(process_index, count) if watched else None,
+        ProcessMembership(process_index, count) if is_watched else None,
     )
 
 
 def _device_ids(user_value: int | Sequence[int] | None) -> list[int] | None:
     if isinstance(user_value, int):
         return [user_value]
-    if user_value is None and (listed := os.environ.get("JAX_LOCAL_DEVICE_IDS")):
-        return list(map(int, listed.split(",")))
+    if user_value is None and (ids_text := os.environ.get("JAX_LOCAL_DEVICE_IDS")):
+        return list(map(int, ids_text.split(",")))
     return None if user_value is None else list(user_value)
 
 

@@ -222,8 +222,8 @@ def jacrev(
         if varying is not False and (axes := _shared_along(chosen, out_leaves)):
             if varying is None:
                 raise _own_or_sum(chosen, out_leaves, axes)
-            own = tree.map(lambda x: pcast_to_varying(x, axes), chosen)
-            out = vjp(partial, *own, has_aux=has_aux)
+            varying_args = tree.map(lambda x: pcast_to_varying(x, axes), chosen)
+            out = vjp(partial, *varying_args, has_aux=has_aux)
             y, pull = out[:2]
             out_leaves = tree.leaves(y)
         basis = [

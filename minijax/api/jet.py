@@ -253,7 +253,7 @@ def by_loop(
     *cond, body = loop.bodies(params)
     cond_consts, consts, first, xs = loop.groups(params, series_in)
     flags = [[len(s) > 1 for s in group] for group in (consts, first, xs)]
-    pushed, carry_varies, out_moving = carry_fixed_point(
+    pushed, carry_varies, out_varies = carry_fixed_point(
         body, flags, lambda b, ins, force: jet_jaxpr(b, order, ins, force)
     )
     first = [padded_series(s, order, m) for s, m in zip(first, carry_varies, strict=True)]
@@ -271,7 +271,7 @@ def by_loop(
     cond = [permute_jaxpr(t, [*range(len(cond_consts)), *terms]) for t in cond]
     operands = [x for group in groups for x in group]
     new = loop.rebuild(params, [*cond, pushed], groups)
-    return split_series(prim.bind(*operands, **new), order, out_moving)
+    return split_series(prim.bind(*operands, **new), order, out_varies)
 
 
 # --------------------------------------------------------------- arithmetic of series
@@ -471,9 +471,9 @@ def root_rule(prim: Primitive, series_in: list[Series], order: int, params: Any)
     power = {ops.sqrt_p: 0.5, ops.rsqrt_p: -0.5, ops.cbrt_p: 1 / 3}[prim]
     start = prim.bind(x[0], **params)
     # Compute the slope from the root itself, so that it is correct at 0 as well.
-    below = {ops.sqrt_p: start, ops.rsqrt_p: x[0], ops.cbrt_p: ops.square(start)}[prim]
-    above = start if prim is ops.rsqrt_p else const(start, 1)
-    slope = ops.mul(const(start, power), ops.div(above, below))
+    denominator = {ops.sqrt_p: start, ops.rsqrt_p: x[0], ops.cbrt_p: ops.square(start)}[prim]
+    numerator = start if prim is ops.rsqrt_p else const(start, 1)
+    slope = ops.mul(const(start, power), ops.div(numerator, denominator))
     return root(start, x, const(x[0], power), slope)
 
 
@@ -559,7 +559,7 @@ def expm1_rule(prim: Primitive, series_in: list[Series], order: int, params: Any
 def saturated(
     prim: Primitive,
     slope: Primitive,
-    bend: Callable[[Any, Series, int], Any],
+    curvature: Callable[[Any, Series, int], Any],
     of_complex: Callable[[Any], Any],
 ) -> None:
     """Register y = f(x) with y' = g x' and g' = c g x'; `bend(x, y, k)` is a term of c.
@@ -575,7 +575,7 @@ def saturated(
         g = [slope.bind(x[0]) if real else of_complex(y[0])]
         sums: Series = []
         for k in range(1, order + 1):
-            c.append(bend(x[0], y, k - 1))
+            c.append(curvature(x[0], y, k - 1))
             sums.append(cauchy(c, g, k - 1))
             sums_by_factor = [
                 total([scaled(ops.mul(x[j], w[k - j]), j) for j in range(1, k + 1)])
@@ -586,20 +586,20 @@ def saturated(
         return y
 
 
-def _tanh_bend(x: Any, y: Series, k: int) -> Any:
+def _tanh_curvature(x: Any, y: Series, k: int) -> Any:
     return scaled(y[k], -2)
 
 
-def _logistic_bend(x: Any, y: Series, k: int) -> Any:
+def _logistic_curvature(x: Any, y: Series, k: int) -> Any:
     """1 - 2 y"""
     return scaled(y[k], -2) if k else ops.tanh(ops.mul(x, const(x, -0.5)))
 
 
-saturated(ops.tanh_p, tanh_slope_p, _tanh_bend, lambda y: _one_minus_square(y))
+saturated(ops.tanh_p, tanh_slope_p, _tanh_curvature, lambda y: _one_minus_square(y))
 saturated(
     ops.logistic_p,
     logistic_slope_p,
-    _logistic_bend,
+    _logistic_curvature,
     lambda y: ops.mul(y, ops.sub(const(y, 1), y)),
 )
 
@@ -693,8 +693,8 @@ def extremum_rule(prim: Primitive, series_in: list[Series], order: int, params) 
             for s in (a, b)
         )
         tie = ops.mul(half, ops.add(x, y))
-        least = ops.select_n(ops.eq(*operands), y, tie)
-        out.append(ops.select_n(compare(*operands), least, x))
+        otherwise = ops.select_n(ops.eq(*operands), y, tie)
+        out.append(ops.select_n(compare(*operands), otherwise, x))
     return out
 
 
@@ -775,17 +775,17 @@ def _term(t: Any, i: int, aval: Any) -> Any:
     """Return a user's term, with its argument's shape and dtype."""
     if not core.is_value(t):
         raise ValueError(f"a term of the argument at position {i} is not an array: {t!r}")
-    have = core.aval_of(t)
-    if have.shape not in ((), aval.shape):
+    term_aval = core.aval_of(t)
+    if term_aval.shape not in ((), aval.shape):
         raise ValueError(
-            f"a term of the argument at position {i} has shape {have.shape}, the argument"
+            f"a term of the argument at position {i} has shape {term_aval.shape}, the argument"
             f" has {aval.shape}."
         )
     convert = ops.convert_element_type_p
-    if have.dtype != aval.dtype:
+    if term_aval.dtype != aval.dtype:
         t = convert.bind(t, new_dtype=aval.dtype, weak_type=False, sharding=None)
     return (
         core_ops.broadcast_to(as_value(t), aval.shape)
-        if have.shape != aval.shape
+        if term_aval.shape != aval.shape
         else as_value(t)
     )

@@ -75,11 +75,11 @@ class _UserRule:
     def __init__(self, prim: Primitive, rule: Rule) -> None:
         self.prim, self.rule = prim, rule
 
-    def __call__(self, many: Sequence[Any], order: int, params: Any) -> Any:
-        primals = [s[0] for s in many]
+    def __call__(self, operands: Sequence[Any], order: int, params: Any) -> Any:
+        primals = [s[0] for s in operands]
         series = [
             list(s[1:]) + [core_ops.zeros(core.aval_of(s[0]))] * (order + 1 - len(s))
-            for s in many
+            for s in operands
         ]
         out, terms = self.rule(primals, series, **params)
         if not self.prim.multiple_results:

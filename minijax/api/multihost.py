@@ -329,14 +329,20 @@ def live_devices(devices: Sequence[Any]) -> Iterator[list[Any]]:
         raise errors.error(RuntimeError, "Distributed JAX not initialized.")
     if not devices:
         raise errors.value_error("No devices provided.", tries=["jax.devices()"])
-    before = _incarnations(devices) if _last_incarnations is None else _last_incarnations
+    incarnations_before = (
+        _incarnations(devices) if _last_incarnations is None else _last_incarnations
+    )
     failure: Exception | None = None
     try:
-        yield sorted(before, key=lambda d: d.id)
+        yield sorted(incarnations_before, key=lambda d: d.id)
     except Exception as e:
         failure = e
-    after = _last_incarnations = _incarnations(devices)
-    if failed := {d for d, incarnation in before.items() if after.get(d) != incarnation}:
+    incarnations_after = _last_incarnations = _incarnations(devices)
+    if failed := {
+        d
+        for d, incarnation in incarnations_before.items()
+        if incarnations_after.get(d) != incarnation
+    }:
         raise ProcessFailureError(failed) from failure
     if failure is not None:
         raise failure

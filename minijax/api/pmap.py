@@ -98,11 +98,11 @@ def pmap(
         slices = [mapped_aval(size, d, a) for a, d in zip(avals, dims, strict=True)]
         axes = (*STATE.axes, (name, size * count))
         # The flag is per thread, since several threads may trace pmaps at the same time.
-        outer, _inside.pmap = _inside.pmap, True
+        was_inside, _inside.pmap = _inside.pmap, True
         try:
             traced = core.within_axes(axes, jitted.trace_avals, call, tuple(slices))
         finally:
-            _inside.pmap = outer
+            _inside.pmap = was_inside
         out_dims = [
             None if d is None else result_axis(d, a.ndim + 1)
             for d, a in zip(

@@ -208,11 +208,11 @@ def deserialize_and_load(
     return Compiled(stages, program)
 
 
-def _devices(ids: Sequence[int], available: Sequence[Any], chosen: bool) -> list[Any]:
+def _devices(ids: Sequence[int], available: Sequence[Any], is_explicit: bool) -> list[Any]:
     by_id = {d.id: d for d in available}
     if all(i in by_id for i in ids):
         return [by_id[i] for i in ids]
-    if chosen and len(available) >= len(ids):
+    if is_explicit and len(available) >= len(ids):
         return list(available[: len(ids)])
     raise errors.value_error(
         f"deserialize_and_load: the program needs devices {list(ids)}, but this process has"

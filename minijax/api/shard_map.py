@@ -433,10 +433,10 @@ class _SpecChecks:
         closed = traced.jaxpr
         needs_discharge = [type(a) is AbstractRef for a in closed.in_avals]
         if any(needs_discharge):
-            flat, written = discharge_jaxpr(closed, needs_discharge)
-            of_all = [*[PartitionSpec()] * len(traced.hoisted), *specs]
-            last = flat.out_avals[len(closed.out_avals) :]
-            for spec, aval in zip(pick(of_all, written), last, strict=True):
+            discharged, written = discharge_jaxpr(closed, needs_discharge)
+            all_specs = [*[PartitionSpec()] * len(traced.hoisted), *specs]
+            written_avals = discharged.out_avals[len(closed.out_avals) :]
+            for spec, aval in zip(pick(all_specs, written), written_avals, strict=True):
                 if aval.manual_axis_kinds is not None:
                     self.check_equal(spec, aval)
 

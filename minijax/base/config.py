@@ -244,8 +244,8 @@ COMPARE_PROGRAMS = _option("minijax_compare_programs", True, as_bool)
 RECOVERABLE = _option("jax_enable_recoverability", False, as_bool)
 _levels = one_of(None, "allow", "log", "disallow", "log_explicit", "disallow_explicit")
 GUARDS = {
-    way: _option(f"jax_transfer_guard_{way}", None, _levels)
-    for way in ("host_to_device", "device_to_device", "device_to_host")
+    direction: _option(f"jax_transfer_guard_{direction}", None, _levels)
+    for direction in ("host_to_device", "device_to_device", "device_to_host")
 }
 TRANSFER_GUARD = _option("jax_transfer_guard", None, _levels)
 GARBAGE_GUARD = _option(
@@ -496,12 +496,12 @@ _DESCRIPTIONS: dict[Option, tuple[Any, ...]] = {
     ),
     **{
         opt: (
-            f"Whether values may move {' '.join(way.split('_'))}.",
+            f"Whether values may move {' '.join(direction.split('_'))}.",
             "'allow' or None; 'log' and 'disallow' apply to transfers without `device_put`"
             " or `device_get`; 'log_explicit' and 'disallow_explicit' to all",
             "log",
         )
-        for way, opt in GUARDS.items()
+        for direction, opt in GUARDS.items()
     },
     GARBAGE_GUARD: (
         "The treatment of arrays that the garbage collector frees as part of a cycle.",

@@ -34,25 +34,27 @@ def _absl(module: str) -> Any:
 
 
 def define(
-    options: dict[str, option.Option], old: dict[str, str], update: Callable[[str, Any], None]
+    options: dict[str, option.Option],
+    old_names: dict[str, str],
+    update: Callable[[str, Any], None],
 ) -> None:
     """Define flags for options, and let `absl.app.run` set the options that are present."""
     global _defined, _names
     if _defined is not None:
         return
     flags, app = _absl("flags"), _absl("app")
-    for name in (*options, *old):
-        opt = options[old.get(name, name)]
-        says = f"The option {name}."
+    for name in (*options, *old_names):
+        opt = options[old_names.get(name, name)]
+        help_text = f"The option {name}."
         value, choices = opt.value, getattr(opt.check, "choices", None)
         if choices is not None:
             words = [c for c in choices if c is not None]
-            flags.DEFINE_enum(name, value, words, says)
+            flags.DEFINE_enum(name, value, words, help_text)
         elif (kind := _KINDS.get(type(value))) is not None:
-            getattr(flags, f"DEFINE_{kind}")(name, value, says)
+            getattr(flags, f"DEFINE_{kind}")(name, value, help_text)
         else:
-            flags.DEFINE_string(name, value and str(value), says)
-    _defined, _names = flags.FLAGS, (*options, *old)
+            flags.DEFINE_string(name, value and str(value), help_text)
+    _defined, _names = flags.FLAGS, (*options, *old_names)
     app.call_after_init(lambda: _complete(update))
 
 

@@ -88,23 +88,23 @@ def impersonate(package: str) -> None:
 def _impersonate_module(module: ModuleType) -> None:
     """Rename a public module to the other package, with the names it has loaded."""
     module.__class__ = CompleteModule
-    space = namespace_of(module)
-    for name in _tables[id(space)].keys() & space.keys():
-        _set_public_module(name, space[name], public_path(module.__name__))
-    for public_module in (module, *map(space.get, _submodules[id(space)])):
+    namespace = namespace_of(module)
+    for name in _tables[id(namespace)].keys() & namespace.keys():
+        _set_public_module(name, namespace[name], public_path(module.__name__))
+    for public_module in (module, *map(namespace.get, _submodules[id(namespace)])):
         if public_module is not None:
-            own, public_module.__name__ = (
+            own_name, public_module.__name__ = (
                 public_module.__name__,
                 public_path(public_module.__name__),
             )
-            if own != _PACKAGE:  # the import of the package itself sets that entry
+            if own_name != _PACKAGE:  # the import of the package itself sets that entry
                 sys.modules.setdefault(public_module.__name__, public_module)
 
 
 def _set_public_module(name: str, value: Any, module: str) -> None:
     """Set a function's `__module__` to the public module, as libraries expect."""
-    own = getattr(value, "__module__", None) or ""
-    if type(value).__name__ in _FUNCTIONS and own.partition(".")[0] == _PACKAGE:
+    module_name = getattr(value, "__module__", None) or ""
+    if type(value).__name__ in _FUNCTIONS and module_name.partition(".")[0] == _PACKAGE:
         value.__module__ = (
             module if value.__qualname__ == name else public_path(value.__module__)
         )
@@ -158,7 +158,7 @@ def face(
     submodules = _submodules[id(namespace)] = frozenset(modules.split())
     if _impersonated:
         _impersonate_module(module)
-    old = dropped or {}
+    replacements = dropped or {}
     warnings_of, errors_of = _messages(warned), _messages(removed)
 
     def get(attribute: str) -> Any:
@@ -180,15 +180,16 @@ def face(
             submodule = importlib.import_module(public_path(f"{name}.{attribute}"))
             submodule.__name__ = public_path(submodule.__name__)
             return submodule
-        if attribute in old:
-            short = name.rpartition(".")[2]
-            short = "jnp" if short == "numpy" else short
+        if attribute in replacements:
+            short_name = name.rpartition(".")[2]
+            short_name = "jnp" if short_name == "numpy" else short_name
             warnings.warn(
-                f"{short}.{attribute} is deprecated; use {short}.{old[attribute]}.",
+                f"{short_name}.{attribute} is deprecated; use"
+                f" {short_name}.{replacements[attribute]}.",
                 DeprecationWarning,
                 stacklevel=2,
             )
-            return getattr(sys.modules[name], old[attribute])
+            return getattr(sys.modules[name], replacements[attribute])
         missing = f"module {public_path(name)!r} has no attribute {attribute!r}"
         raise AttributeError(errors_of.get(attribute, missing))
 

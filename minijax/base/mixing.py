@@ -48,17 +48,17 @@ def _user_arguments() -> list[Any]:
     """Return the leaves of the arguments that the user's innermost line passed."""
     # Two frames up: the caller of `by_user`, which is internal.
     frame: FrameType | None = sys._getframe(2)
-    called = outermost = None
+    own_function = outermost = None
     while frame is not None and is_internal(frame.f_code):
         if frame.f_code.co_filename.startswith(tuple(functions)):
-            called = frame
+            own_function = frame
         outermost, frame = frame, frame.f_back
     if outermost is None:
         return []
     leaves = _arguments(outermost)
     file = outermost.f_code.co_filename
-    if called is not None and file.startswith(tuple(transformations)):
-        leaves += _arguments(called)
+    if own_function is not None and file.startswith(tuple(transformations)):
+        leaves += _arguments(own_function)
     return leaves
 
 
@@ -87,14 +87,14 @@ def _defaults(frame: FrameType) -> dict[str, Any]:
     if getattr(fun, "__code__", None) is not code:
         return {}
     values = fun.__defaults__ or ()
-    last = code.co_varnames[code.co_argcount - len(values) : code.co_argcount]
-    return dict(zip(last, values, strict=True)) | (fun.__kwdefaults__ or {})
+    names = code.co_varnames[code.co_argcount - len(values) : code.co_argcount]
+    return dict(zip(names, values, strict=True)) | (fun.__kwdefaults__ or {})
 
 
 def _holds_own(x: Any) -> bool:
-    home = getattr(type(x), "__module__", None) or ""
-    own = home.partition(".")[0] == __name__.partition(".")[0]
-    return own and not hasattr(x, "dtype") and not hasattr(x, "array")
+    module = getattr(type(x), "__module__", None) or ""
+    is_own = module.partition(".")[0] == __name__.partition(".")[0]
+    return is_own and not hasattr(x, "dtype") and not hasattr(x, "array")
 
 
 class noted:

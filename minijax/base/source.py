@@ -175,9 +175,9 @@ def wraps(
             fun=qualified if isinstance(qualified, str) else called
         )
         wrapped.__module__ = attribute(fun, "__module__")
-        summary, old = about.format(fun=called), attribute(fun, "__doc__") or ""
-        between = "\n\nOriginal documentation:\n\n" if summary and old else ""
-        wrapped.__doc__ = f"{summary}{between}{old}"
+        summary, documentation = about.format(fun=called), attribute(fun, "__doc__") or ""
+        separator = "\n\nOriginal documentation:\n\n" if summary and documentation else ""
+        wrapped.__doc__ = f"{summary}{separator}{documentation}"
         wrapped.__annotations__ = annotations if isinstance(annotations, dict) else {}
         wrapped.__wrapped__ = fun
         return wrapper

@@ -184,15 +184,15 @@ def _same(a: Any, b: Any) -> bool:
 def static_arrays(trees: Any) -> list[str]:
     """Return class and field of each array in the metadata of these trees' nodes."""
     descriptions: dict[str, None] = {}
-    todo = [trees]
-    while todo:
-        node = todo.pop()
+    pending = [trees]
+    while pending:
+        node = pending.pop()
         if not USER.is_node(type(node)):
             continue
         children, meta = flatten_one_level(node)
-        todo += children
-        held = [meta, *meta] if isinstance(meta, tuple) else [meta]
-        arrays = [x for x in held if hasattr(type(x), "__array__")]
+        pending += children
+        values = [meta, *meta] if isinstance(meta, tuple) else [meta]
+        arrays = [x for x in values if hasattr(type(x), "__array__")]
         fields = dataclasses.fields(node) if dataclasses.is_dataclass(node) else ()
         names = [
             f.name for f in fields if any(getattr(node, f.name, None) is x for x in arrays)
@@ -224,9 +224,9 @@ _UNEQUAL = "Exception raised while checking equality of metadata fields of pytre
 tracebacks.explainers.append(_explain)
 
 
-def _listed(items: Sequence[Any], most: int = 6) -> str:
-    text = ", ".join(repr(x) for x in items[:most])
-    return text + ", ..." if len(items) > most else text
+def _listed(items: Sequence[Any], limit: int = 6) -> str:
+    text = ", ".join(repr(x) for x in items[:limit])
+    return text + ", ..." if len(items) > limit else text
 
 
 def _description(x: Any, level: Level | None) -> str:
@@ -335,8 +335,8 @@ def mismatch_error(
     n = len(differences) - 1
     more = f" ({n} more such {'place' if n == 1 else 'places'})" if n else ""
     if label:
-        kind, spot = _cause_phrase(differences[0]), f"{label}{path_str(path)}"
-        what = f"pytree structure error: {kind} at key path\n    {spot}\n{what}"
+        kind, location = _cause_phrase(differences[0]), f"{label}{path_str(path)}"
+        what = f"pytree structure error: {kind} at key path\n    {location}\n{what}"
     return ValueError(
         message(
             what,

@@ -451,18 +451,18 @@ def _platform(name: str) -> str:
 
 
 def _exported(
-    stage_: Traced,
+    stage: Traced,
     platforms: tuple[str, ...],
     checks: tuple[DisabledSafetyCheck, ...],
     rules: tuple[tuple[Any, Any], ...] = (),
 ) -> Exported:
-    in_avals, out_avals = stage_.arg_types, stage_.result_types
-    lowered = Lowered(stage_.with_rules(rules), platforms, portable=True)
+    in_avals, out_avals = stage.arg_types, stage.result_types
+    lowered = Lowered(stage.with_rules(rules), platforms, portable=True)
     if lowered._captured:
         raise errors.error(
             NotImplementedError,
-            f"export: {stage_.fun_name} cannot be exported: it closes over references.",
-            where=function_text(stage_._jitted.fun),
+            f"export: {stage.fun_name} cannot be exported: it closes over references.",
+            where=function_text(stage._jitted.fun),
             why="references belong to this process.",
             tries=["pass values, and return the new ones"],
         )
@@ -470,7 +470,7 @@ def _exported(
         raise errors.error(
             NotImplementedError,
             "serialization of host_callbacks is not yet implemented",
-            where=function_text(stage_._jitted.fun),
+            where=function_text(stage._jitted.fun),
             why="Python functions exist in this process only.",
             tries=["remove the callback or debug.print", "jit instead of export"],
         )
@@ -491,10 +491,10 @@ def _exported(
     for effect in lowered._closed.effects:
         (ordered if getattr(effect, "ordered", False) else unordered).append(effect)
     return Exported(
-        fun_name=stage_.fun_name,
-        in_tree=stage_.in_tree,
+        fun_name=stage.fun_name,
+        in_tree=stage.in_tree,
         in_avals=tuple(in_avals),
-        out_tree=stage_.out_tree,
+        out_tree=stage.out_tree,
         out_avals=tuple(out_avals),
         _has_named_shardings=True,
         _in_named_shardings=tuple(ins),
@@ -511,7 +511,7 @@ def _exported(
         module_kept_var_idx=tuple(lowered._kept_indices),
         uses_global_constants=polymorphic,
         _get_vjp=functools.partial(
-            _export_vjp, stage_.jaxpr, rules, placement.devices if is_multi_device else ()
+            _export_vjp, stage.jaxpr, rules, placement.devices if is_multi_device else ()
         ),
     )
 
