@@ -5,7 +5,7 @@ Python numbers get the default dtypes, other values promote.  Small constant arr
 on the host (no compilation for each new shape), large ones by a compiled program.  Under a
 transformation they are equations.
 
-Next: ranges.py, for arange, linspace, grids and masks.
+Next: ranges.py, for arange and linspace; grids.py, for grids and masks.
 """
 
 from __future__ import annotations

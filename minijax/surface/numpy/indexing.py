@@ -156,7 +156,7 @@ def may_be_out_of_bounds(plan: Plan) -> bool:
 def _read_by_slice(x: Any, leaves: Sequence[Any], plan: Plan, clip: bool) -> Any:
     """Read a plan without index arrays: slice, reverse, drop and add axes.
 
-    Positions out of bounds are clamped; with `clip`, this is what the user requested.
+    Positions out of bounds are clamped; only with `clip` did the user request that.
     """
     remaining_leaves = iter(leaves)
     starts: list[Any] = []
@@ -374,7 +374,7 @@ def take(
 
     Raises:
       ValueError: indices that are not integers, an unknown mode.
-      IndexError: the array is empty, but `indices` is not.
+      IndexError: the axis is empty, but `indices` is not.
       NotImplementedError: mode 'raise'.
 
     Example:

@@ -3,7 +3,7 @@
 Instead of a sequence of arrays, one array stands for its rows.  Dtypes promote; in eager
 mode each call is one compiled program.
 
-Next: rearrange.py, for pad, roll, repeat and tile.
+Next: rearrange.py, for roll, repeat and tile; padding.py, for pad.
 """
 
 from __future__ import annotations

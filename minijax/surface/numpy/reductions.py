@@ -47,7 +47,7 @@ Reducer = Callable[..., Any]
 def reduction(*static: str) -> Callable[[Any], Any]:
     """Declare a reduction: one compiled call, whose `axis` may be a list or an array.
 
-    `static` names the arguments besides `axis` that are not arrays.
+    `static` names the arguments, besides `axis`, that are not arrays.
     """
 
     def declare(fun: Any) -> Any:
@@ -130,7 +130,7 @@ def check_where(name: str, where: Any) -> None:
 def masked(a: Any, where: Any, otherwise: Any) -> Any:
     """Return `a` with the elements that `where` excludes replaced by a neutral value.
 
-    A wider mask repeats the array; `axis` refers to the axes of the repeated array.
+    A wider mask repeats the array; `axis` is still resolved with the array's own rank.
     """
     return choose(where, a, otherwise)
 

@@ -1,6 +1,6 @@
 """Counts and covariances: histograms, bincount, cov, corrcoef.
 
-Next: quantiles.py, for order statistics; reductions.py, for means and variances.
+Next: quantiles.py, for order statistics; moments.py, for means and variances.
 """
 
 from __future__ import annotations

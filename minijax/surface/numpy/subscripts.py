@@ -35,7 +35,7 @@ from ...types.symbolic_dims import (
 
 # Kinds of entries of a plan, which are tuples that start with their kind.
 NEW = 0  # (NEW,): an axis of size 1 in the result
-POINT = 1  # (POINT, i): one position, not negative; i None: the next leaf
+POINT = 1  # (POINT, i): one position, negative ones wrapped; i None: the next leaf
 SCALAR = 2  # (SCALAR,): the next leaf, an integer scalar
 ARRAY = 3  # (ARRAY,): the next leaf, an integer array
 SPAN = 4  # (SPAN, start, size, step, reversed): step > 0; start None: the next leaf
@@ -547,8 +547,8 @@ def block_shape(plan: Plan, values: Sequence[Any]) -> tuple[int, ...]:
 def block_position(plan: Plan) -> int:
     """Return the entry before which the axes of the index arrays go: NumPy's rule.
 
-    At the first of them if all indices that are not slices are adjacent, otherwise in
-    front.
+    They go before the first of the indices that are not slices if all of these are
+    adjacent, and otherwise in front.
     """
     if plan.separated:
         return 0

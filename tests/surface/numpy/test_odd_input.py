@@ -388,7 +388,7 @@ mj.jit(lambda v: jnp.setdiff1d(v, v, True))(X) = mj.errors.ConcretizationTypeErr
 mj.jit(jnp.setxor1d)(X, X) = mj.errors.ConcretizationTypeError: needs a size
 mj.jit(lambda v: jnp.roll(v, 1, v.astype(int)))(X) = mj.errors.JAXTypeError: __index__
 lax.conv(np.ones((1, 1, 3)), np.ones((1, 1, 3)), 1, [(1, 1)]) = TypeError: window_strides
-lax.ragged_dot_general(X, X, X, None) = TypeError: takes RaggedDotDimensionNumbers
+lax.ragged_dot_general(X, X, X, None) = TypeError: requires RaggedDotDimensionNumbers
 jnp.setdiff1d(i(1), i(2), size=3, fill_value=1j) = TypeError: not 'complex'
 jnp.fft.fftfreq(2.5) = ValueError: n argument
 jnp.fft.rfftfreq(2.5) = ValueError: n argument
