@@ -1,4 +1,4 @@
-"""Faces hand names on, all of them, and load nothing before it is used."""
+"""Public modules have all names of their tables, and load nothing before its first use."""
 
 import ast
 import importlib
@@ -27,7 +27,7 @@ ROOMS = {
     "minijax.scipy.special": ["surface/scipy/special"],
     "minijax.scipy.stats": ["surface/scipy/stats"],
 }
-# What a room gives to its neighbours and not to the public.
+# Modules that other packages import, but that are not public.
 PRIVATE = {
     "_common",
     "_function_tables",
@@ -64,7 +64,7 @@ def test_every_name_resolves_to_its_module(name):
 
 
 def exported(path: pathlib.Path) -> set[str]:
-    """What a file says in `__all__`."""
+    """Return the `__all__` of a file."""
     for node in ast.parse(path.read_text()).body:
         if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "__all__":
             return set(ast.literal_eval(node.value))
@@ -137,7 +137,7 @@ def test_removed_names_warn():
         assert minijax.numpy.trapz is minijax.numpy.trapezoid
 
 
-# Where JAX's own function bears another name.
+# Aliases, whose functions in JAX have the name of the original.
 JAX_NAMES = {
     "hard_swish": "hard_silu",
     "swish": "silu",

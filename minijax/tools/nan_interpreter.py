@@ -472,10 +472,10 @@ class _CoarseState:
     """State of a coarse run of one program.
 
     env: the values.
-    held: variables that constants may have made bad.
+    maybe_bad: variables that constants may have made bad.
     reasons: for these, the slots of the values that explain it.
     seen: variables that need no check, or have had it.
-    owed: for variables, the conditions that a NaN must still mark.
+    pending: for variables, the conditions that a NaN must still mark.
     """
 
     def __init__(
@@ -561,8 +561,7 @@ class _CoarseState:
 
 
 class Coarse(NonfiniteInterpreter):
-    """Interpreter that detects whether there is a bad number, with few checks
-    (nan_probes.py).
+    """Interpreter that detects bad numbers with few checks: see nan_probes.py.
 
     Bad numbers that constants of the program explain (masks) are tracked by slots: the
     values that may make a value bad legitimately.

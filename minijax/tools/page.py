@@ -1,5 +1,4 @@
-"""The HTML page of `show`: columns of lines that highlight together; one file, no
-network."""
+"""The HTML page of `show`: one file with linked columns of lines; no network."""
 
 from __future__ import annotations
 

@@ -392,8 +392,7 @@ def roofline_and_grad(
     pin_rhs_in_vmem: bool = False,
     print_jaxpr: bool = False,
 ) -> Callable[..., tuple[Any, RooflineResult, RooflineResult]]:
-    """Return a function that estimates the cost of `f` and its backward pass on each
-    device.
+    """Return a function that estimates the costs of `f` and its backward pass.
 
     Args:
       f, mesh, in_specs, out_specs, pin_lhs_in_vmem, pin_rhs_in_vmem, print_jaxpr: as in

@@ -550,8 +550,7 @@ def _above(strict: bool) -> dict[Any, frozenset[Any]]:
 
 
 def check_holds(name: str, number: Any, dtype: np.dtype[Any]) -> None:
-    """Raise OverflowError unless a 32-bit integer dtype can represent a position or a
-    count.
+    """Raise OverflowError if a 32-bit dtype cannot represent a position or a count.
 
     Symbolic numbers are not checked, nor are other dtypes, which programs choose.
     """

@@ -1,6 +1,6 @@
-"""Sizes that are not known: arithmetic, comparison, texts, and programs that have them.
+"""Symbolic dimensions: arithmetic, comparison, texts, and programs that have them.
 
-Texts and answers are recorded from JAX 0.10.2.  `exported_by_jax.txt` holds a program that
+Texts and results are recorded from JAX 0.10.2.  `exported_by_jax.txt` holds a program that
 JAX exported; see test_export.py.
 """
 
@@ -242,7 +242,7 @@ def sizes_as_numbers(x, i):
 
 
 def windows_and_matrices(x, y):
-    """Padding is computed where the program runs; LAPACK is told the sizes there."""
+    """Padding and LAPACK's sizes are computed when the program runs."""
     w = jnp.arange(8, dtype=F4).reshape(2, 1, 2, 2)
     image = x[None, None]
     conv = lambda image, strides, **options: lax.conv_general_dilated(
@@ -362,7 +362,7 @@ def test_sizes_of_a_call(sum_of_two, x, y, text):
 
 
 def test_assertions_are_in_the_program(sum_of_two):
-    """What calls it without asking for shapes is told, too."""
+    """A caller that bypasses the checks of shapes gets an error as well."""
     text = sum_of_two.mlir_module()
     assert text.count("@shape_assertion") == 5 and "dynamic" not in text.split("main")[0]
     assert "{0}" in text and "{}" not in text.split("error_message")[1].split('"')[1]

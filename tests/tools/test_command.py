@@ -1,4 +1,4 @@
-"""`python -m minijax.tools`, and the page that tells of the tools."""
+"""`python -m minijax.tools`, and the page that describes the tools."""
 
 import doctest
 import json

@@ -164,7 +164,7 @@ def test_the_text_of_a_footprint():
 
 
 def test_columns_of_tables():
-    """Words stand to the left, columns of numbers alone to the right."""
+    """Words are left-aligned; columns of numbers only are right-aligned."""
     rows = [("1.5 kB", "-", "x"), ("12 B", "3", "long")]
     assert table(("bytes", "n", "name"), rows).splitlines() == [
         " bytes  n  name",

@@ -181,7 +181,7 @@ LOST = {
     "choice": (lambda x: jnp.where(x > 1, jnp.sqrt(x - 2), 0.0), "sqrt"),
     "slice": (lambda x: jnp.sqrt(x - 1)[100:, 3:4], "sqrt"),
     "read twice": (lambda x: (jnp.exp(y := 1 / -x), jnp.argmax(y)), "div"),
-    "beside a mask": (lambda x: jnp.exp(jnp.where(x > 0, jnp.log(x - 1), -jnp.inf)), "log"),
+    "with a mask": (lambda x: jnp.exp(jnp.where(x > 0, jnp.log(x - 1), -jnp.inf)), "log"),
     "in a call": (mj.jit(lambda x: mj.jit(lambda y: jnp.exp(-y))(1 / x)), "div"),
     "complex": (lambda x: jnp.exp(-1 / x.astype(jnp.complex64)).real, "div"),
     # XLA takes (x + 3e38) * -2 * 0 for (x + 3e38) * (-2 * 0), which is good.
@@ -193,13 +193,13 @@ LOST = {
         lambda x: (y := jnp.clip(jnp.exp(x * 100), -1, 1), jnp.where(y > x, y, x)),
         "exp",
     ),
-    "of a carry that nobody reads": (
+    "of an unused carry": (
         lambda x: lax.scan(
             lambda c, i: (jnp.minimum(c, 1 / (5 - i)), c), x[0], jnp.arange(6.0)
         )[1],
         "div",
     ),
-    "in a last carry that nobody reads": (
+    "in an unused last carry": (
         lambda x: lax.scan(lambda c, i: (1 / (5 - i) + 0 * x, c), x, jnp.arange(6.0))[1],
         "div",
     ),
@@ -308,7 +308,7 @@ def test_constant_infinities_in_a_carry_are_not_reported():
 
 @pytest.mark.parametrize("wrap", [lambda f: f, mj.jit, lambda f: mj.jit(mj.jit(f))])
 def test_the_pass_in_jitted_functions(wrap):
-    """Names in the body of a call begin at those of the call."""
+    """Name stacks inside a call start with the name stack of the call."""
     f = wrap(lambda x: (jnp.sqrt(x) * 0.0).sum())
     found = tools.nans(mj.grad(f), kinds=("nan",))(jnp.zeros(2)).first
     assert (found.primitive, found.direction, found.scope) == (

@@ -114,7 +114,7 @@ def test_recomputation_only_if_needed_and_errors_if_impossible():
 
 
 def nested(kept, again, s, t):
-    """Every way to go from one cut to another."""
+    """Yield every plan for the segments between two cuts."""
     if s == t:
         yield []
         return
@@ -128,9 +128,9 @@ def nested(kept, again, s, t):
 
 
 def highest(stretches, size, held=0):
-    """The most bytes that are there as the backward pass comes to each stretch.
+    """Return the most bytes that are live when the backward pass reaches a segment.
 
-    It brings a cotangent of `size` bytes to each that is recomputed.
+    A recomputed segment also has a cotangent of `size` bytes.
     """
     held += sum(s.bytes for s in stretches)
     most = held
@@ -187,7 +187,7 @@ def test_residuals_moved_by_vmap_are_traced_to_their_operation():
 
 @pytest.mark.parametrize("wrap", [lambda f: f, mj.jit, lambda f: mj.jit(mj.jit(f))])
 def test_jitted_functions_are_inspected(wrap):
-    """Names in the body of a call begin at those of the call."""
+    """Name stacks inside a call start with the name stack of the call."""
     ledger = tools.residuals(mj.grad(wrap(lambda x: jnp.sin(x).sum())), jnp.ones(8))
     assert [(r.by, r.reader, r.scope) for r in ledger.residuals] == [("cos", "mul", "jvp()")]
 
@@ -235,7 +235,7 @@ def test_plans_of_functions_with_references():
     ],
 )
 def test_zeros_are_not_residuals(f, most):
-    """JAX 0.10.2 keeps as many arrays or more, but for the uniform density (0)."""
+    """JAX 0.10.2 keeps as many arrays or more, except for the uniform density (0)."""
     x = jnp.linspace(-2.0, 2.0, 12).reshape(3, 4)
     for g in (f, mj.jit(f)):
         y, pull = mj.vjp(g, x)

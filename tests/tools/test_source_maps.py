@@ -16,7 +16,7 @@ def f(x):
 
 
 FIRST = f.__code__.co_firstlineno
-# For operations: the line and column of each, lines counted from that of `def f`.
+# The line and column of each operation; lines count from the line of `def f`.
 PLACES = {"sin": (1, 8), "mul": (2, 11), "reduce_sum": (2, 19), "add": (2, 11)}
 OPERATION = re.compile(
     r"= (?:\S+ )?(?:stablehlo\.)?(sine?|multiply|mul|reduce_sum|reduce|add)[\[( ]"

@@ -17,7 +17,7 @@ import jax
 for name in alias._LOADED.split():
     assert f"jax.{name}" in sys.modules
     assert eval(f"jax.{name}") is sys.modules[f"jax.{name}"]
-assert "minijax.control.rules.custom_vmap" not in sys.modules  # faces alone
+assert "minijax.control.rules.custom_vmap" not in sys.modules  # only public modules
 assert "minijax.passes.stage" not in sys.modules
 import jax.numpy as jnp
 from jax import core, lax
@@ -31,7 +31,7 @@ assert jax.numpy.__spec__.name == "minijax.numpy" and jax.__package__ == "minija
 assert (jax.__name__, jnp.__name__) == ("jax", "jax.numpy")
 assert jax.errors.__name__ == "jax.errors"
 assert jax.scipy.special.__name__ == "jax.scipy.special"  # which loads now,
-assert jax.dlpack.__name__ == "jax.dlpack"  # as this one, which is no face
+assert jax.dlpack.__name__ == "jax.dlpack"  # this one too, though it is not a table
 import jax.experimental.layout
 assert jax.experimental.layout.__name__ == "jax.experimental.layout"
 for map_ in (jax.jit, jax.grad, jax.vmap, jax.make_jaxpr):
@@ -64,20 +64,20 @@ for name in ("jax.nothing", "jax.numpy.nothing", "jax._src.nothing"):
         assert e.name == name, (e.name, name)
     else:
         raise AssertionError(name)
-alias.install()  # once more does nothing
+alias.install()  # a second call does nothing
 import logging
 logging.getLogger("jax").setLevel("ERROR")
 assert logging.getLogger("minijax").getEffectiveLevel() == logging.ERROR
 logging.getLogger("jax").setLevel("NOTSET")
 
-room = "minijax.surface.numpy.polynomial"
-assert room not in sys.modules  # names load when they are asked for,
-found = vars(jnp)  # or all are
-assert room in sys.modules and found["polyfit"] is jnp.polyfit
+module_name = "minijax.surface.numpy.polynomial"
+assert module_name not in sys.modules  # names load on first use,
+found = vars(jnp)  # or all together
+assert module_name in sys.modules and found["polyfit"] is jnp.polyfit
 assert found is jnp.__dict__ and type(jnp).__name__ == "module"
 assert "grad" in vars(jax) and "normal" in vars(jax.random)
 
-# Every module that is there resolves, and every name of JAX's inside that is listed.
+# Every listed module and name of JAX's internals resolves.
 from minijax.base import lazy_modules
 from minijax.views import private
 for name, (inside, table) in private.MODULES.items():
@@ -95,7 +95,7 @@ try:
 except AttributeError as e:
     assert "no_such_name" in str(e)
 
-# C++ looks for modules of jax itself: where arrays lie on several devices.
+# C++ imports modules of jax itself when arrays are on several devices.
 mesh = jax.make_mesh((2,), ("x",))
 sharded = jax.device_put(jnp.arange(4.0), jax.NamedSharding(mesh, jax.P("x")))
 assert np.asarray(sharded).tolist() == [0, 1, 2, 3]

@@ -1,7 +1,8 @@
-"""Equations bound again, as interpreters of jaxprs do: in the params that `get_bind_params`
-gives, and calls by functions (`subfuns`) that a library put something around.
+"""Equations bound again, as interpreters of jaxprs do.
 
-JAX 0.10.2 takes the same forms; the slopes are those that the rules here say.
+They are bound with the params that `get_bind_params` returns, and calls with functions
+(`subfuns`) that a library has wrapped.  JAX 0.10.2 accepts the same forms; the expected
+slopes follow from the rules here.
 """
 
 import numpy as np
@@ -128,7 +129,7 @@ def test_binding_again_makes_the_same_program(name):
     assert str(again) == str(closed)
     assert evaluate(closed, 2.0)[0] == fun(2.0)
     run, xs = lambda x: evaluate(closed, x)[0], jnp.array([2.0, 3.0])
-    if name != "while":  # which has no reverse mode
+    if name != "while":  # `while` has no reverse mode
         assert jax.grad(run)(2.0) == jax.grad(fun)(2.0)
     assert jax.vmap(run)(xs).tolist() == jax.vmap(fun)(xs).tolist()
 
@@ -175,7 +176,7 @@ def test_a_call_bound_by_functions():
     trees = lambda: (jax.tree.structure([0]), jax.tree.structure([0, 0]), [0, None])
 
     def call(x, y):
-        # Of the residuals the first is an operand, which the rule does not hand out.
+        # The first residual is an operand, which the rule does not return.
         fwd = lambda x, x_moves, y, y_moves: [y * 3, x * y]
         bwd = lambda first, second, ct: [ct * second, None if first is None else ct]
         (out,) = pr.custom_vjp_call_p.bind(

@@ -1,4 +1,4 @@
-"""Primitives and types that are made of others; what libraries rely on besides."""
+"""Primitives and types that are made of others, and other features for libraries."""
 
 import importlib.util
 

@@ -1,7 +1,7 @@
-"""Interpreters over jaxprs, as libraries write them: what they read of equations is there.
+"""Interpreters over jaxprs, as libraries write them.
 
-Expected numbers are NumPy's, or those of the function that is interpreted; the same
-interpreters give them under JAX 0.10.2.
+Expected numbers are NumPy's, or results of the interpreted function; the same interpreters
+compute them under JAX 0.10.2.
 """
 
 import math
@@ -39,7 +39,7 @@ tripled_slope.defvjp(lambda x: (tripled_slope(x), x), lambda x, ct: (ct * x * 3.
 
 
 def run(jaxpr, consts, args, rule):
-    """Evaluate; `rule(eqn, vals)` goes first, unless it gives None."""
+    """Evaluate; `rule(eqn, vals)` takes precedence, unless it returns None."""
     env = dict(zip([*jaxpr.constvars, *jaxpr.invars], [*consts, *args], strict=True))
     read = lambda v: v.val if isinstance(v, jcore.Literal) else env[v]
     for eqn in jaxpr.eqns:

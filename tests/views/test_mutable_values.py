@@ -79,7 +79,7 @@ hijax.register_hitype(Box, lambda _: BoxType())
 
 @dataclasses.dataclass(frozen=True)
 class PairType(hijax.HiType):
-    """Of a pair, which stays as it is."""
+    """The type of an immutable pair."""
 
     def lo_ty(self):
         return [jax.typeof(0.0)] * 2
@@ -112,7 +112,7 @@ def number(box):
 
 
 def outside(f):
-    """What a function of a box that holds 1 gives, and what is in it then."""
+    """Return the result of a function of a box with 1, and the box's number after it."""
     box = Box(jnp.float32(1))
     return float(f(box)), number(box)
 
@@ -210,7 +210,7 @@ def test_programs_that_close_over_a_box_are_cached():
     compiled = f.lower(1.0).compile()
     box.set(jnp.float32(2))
     assert [float(compiled(1.0)), float(f(1.0)), number(box)] == [6, 8, 4]
-    box.set(jnp.ones(2))  # of another type: what is compiled once cannot take it
+    box.set(jnp.ones(2))  # of another type, which the compiled program cannot accept
     with pytest.raises(TypeError, match="a mutable value that f closes over"):
         compiled(1.0)
     assert [f(1.0).tolist(), g(1.0).tolist()] == [[4, 4], [18, 18]]
@@ -244,7 +244,7 @@ def test_signatures_include_the_types_in_boxes():
     one, two = Box(jnp.float32(1)), Box(jnp.ones(2))
     kept = one.get[0]
     assert f(one) == f(one) == 2 and len(traced) == 1
-    assert one.get[0] is kept  # of a box that is only read nothing is handed back
+    assert one.get[0] is kept  # a box that is only read is not an output
     assert f(two).tolist() == [2, 2] and len(traced) == 2
     static = jax.jit(f, static_argnums=1, static_argnames="k")
     assert float(static(one, 2, k=3)) == 6

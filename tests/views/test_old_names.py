@@ -1,4 +1,4 @@
-"""Names that warn whenever they are asked for, and names that are no more.
+"""Names that warn on every use, and names that were removed.
 
 The sentences are recorded from JAX 0.10.2.
 """

@@ -209,7 +209,7 @@ def test_all_primitives_of_the_public_module_are_ours():
 
 
 class Tagged(Primitive):
-    """What is told of it is told in the class's body."""
+    """A primitive with all its rules in the class's body."""
 
     multiple_results = True
 

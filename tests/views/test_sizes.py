@@ -93,7 +93,7 @@ def test_types_of_arrays_have_integer_sizes(size):
 
 
 def test_types_may_have_sizes_of_a_library():
-    """As jax2onnx makes one: what has `dimension_as_value` is a size, as in JAX."""
+    """An object with `dimension_as_value`, as jax2onnx has, is a size, as in JAX."""
 
     class Unknown:
         def dimension_as_value(self):

@@ -1,4 +1,4 @@
-"""Attention with a mask by the names of JAX's TPU kernel, beside NumPy."""
+"""Attention with a mask under the names of JAX's TPU kernel, compared with NumPy."""
 
 import subprocess
 import sys
@@ -105,7 +105,7 @@ def test_refused(make, text):
 
 
 def test_found_by_the_alias():
-    """What libraries import before they run any kernel is there; kernels are not."""
+    """Names that libraries import before they run a kernel exist; kernels do not."""
     code = """
 import jax
 from jax.experimental.pallas import dslice

@@ -209,7 +209,7 @@ def test_hashing_with_a_pair_of_numbers():
 
 
 class Proxy:
-    """What stands for another object, and says that it is of its class."""
+    """A proxy of another object, with that object's `__class__`."""
 
     def __init__(self, inner):
         object.__setattr__(self, "inner", inner)
