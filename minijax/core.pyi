@@ -10,9 +10,9 @@ from .ir.core import Tracer as Tracer
 from .ir.core import aval_rules as pytype_aval_mappings
 from .ir.core import is_concrete as is_concrete
 from .ir.core import is_value as valid_jaxtype
+from .ir.debug_info import DebugInfo as DebugInfo
 from .ir.jaxpr import Atom as Atom
 from .ir.jaxpr import ClosedJaxpr as ClosedJaxpr
-from .ir.jaxpr import DebugInfo as DebugInfo
 from .ir.jaxpr import DropVar as DropVar
 from .ir.jaxpr import Jaxpr as Jaxpr
 from .ir.jaxpr import Literal as Literal

@@ -10,16 +10,22 @@ printer.py turns it into text and check.py verifies it.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from contextlib import AbstractContextManager, nullcontext
 from itertools import chain
-from typing import Any, NamedTuple
+from typing import Any
 
 from ..base import depth, errors
 from ..base.source import Source
-from ..base.util import pick
 from ..types.avals import DEVICE, AbstractRef, ShapedArray
 from . import core, explicit_sharding, hooks, manual_axis_rules
 from .core import Primitive, stack_text
+from .debug_info import (
+    DEFAULT_CONTEXT,
+    DebugInfo,
+    EquationContext,
+    NameStack,
+    SourceInfo,
+    named_by,
+)
 from .names import within
 
 no_effects: frozenset[Any] = frozenset()
@@ -60,92 +66,6 @@ class Literal:
 
 
 Atom = Var | Literal
-
-
-class DebugInfo(NamedTuple):
-    """The transformation and function a program was traced for, and the names of its values."""
-
-    traced_for: str
-    func_src_info: str | None
-    arg_names: tuple[str, ...] | None
-    result_paths: tuple[str, ...] | None
-
-    @property
-    def func_name(self) -> str:
-        return (self.func_src_info or "").partition(" ")[0]
-
-    def replace_func_name(self, name: str) -> DebugInfo:
-        """Return a copy for a function of another name."""
-        location = (self.func_src_info or "").partition(" ")[2]
-        return self._replace(func_src_info=f"{name} {location}".rstrip())
-
-    def with_unknown_names(self) -> DebugInfo:
-        """Return a copy without names of values."""
-        return self._replace(arg_names=None, result_paths=None)
-
-    def safe_arg_names(self, expected_count: int) -> tuple[str, ...]:
-        """Return the names of `expected_count` arguments, empty if they are unknown."""
-        return self.arg_names or ("",) * expected_count
-
-    def safe_result_paths(self, expected_count: int) -> tuple[str, ...]:
-        """Return the names of `expected_count` results, empty if they are unknown."""
-        return self.result_paths or ("",) * expected_count
-
-    def filter_arg_names(self, keep: Sequence[bool]) -> tuple[str, ...] | None:
-        """Return the names of the flagged arguments."""
-        return None if self.arg_names is None else tuple(pick(self.arg_names, keep))
-
-    def filter_result_paths(self, keep: Sequence[bool]) -> tuple[str, ...] | None:
-        """Return the names of the flagged results."""
-        paths = self.result_paths
-        return None if paths is None else tuple(pick(paths, keep))
-
-
-def named_by(info: DebugInfo) -> dict[str, Any]:
-    """Return the fields of a jaxpr that a `DebugInfo` determines."""
-    name = (info.func_src_info or "").partition(" ")[0]
-    return {"name": name, "arg_names": tuple(info.arg_names or ())}
-
-
-class NameStack(str):
-    """The names of scopes and transformations around an operation: `outer/jvp(inner)`."""
-
-    __slots__ = ()
-
-    def extend(self, name: str) -> NameStack:
-        """Return the stack with another scope inside."""
-        return self + name
-
-    def transform(self, name: str) -> NameStack:
-        """Return the stack inside a transformation."""
-        return NameStack(f"{name}({self})")
-
-    def __add__(self, other: str) -> NameStack:
-        return NameStack("/".join(filter(None, (str(self), str(other)))))
-
-
-class SourceInfo(NamedTuple):
-    """The source location and the name stack of an operation."""
-
-    traceback: Source | None
-    name_stack: NameStack
-
-    def replace(self, **changes: Any) -> SourceInfo:
-        """A copy with some fields changed."""
-        return self._replace(**changes)
-
-
-class EquationContext:
-    """The context in which libraries evaluate an equation; it changes nothing."""
-
-    __slots__ = ()
-
-    @property
-    def manager(self) -> AbstractContextManager[None]:
-        return nullcontext()
-
-
-_CONTEXT = EquationContext()
 
 
 class Params(dict[str, Any]):
@@ -255,7 +175,7 @@ class Equation:
 
     @property
     def ctx(self) -> EquationContext:
-        return _CONTEXT
+        return DEFAULT_CONTEXT
 
     def replace(self, **changes: Any) -> Equation:
         """A copy with some fields changed."""

@@ -22,7 +22,7 @@ from ..ir.explicit_sharding import spec_of, with_axis, without
 from ..ir.jaxpr import ClosedJaxpr, eval_jaxpr
 from ..ir.names import Inside, NamedTrace
 from .ad_util import core_ops, mapped_aval, unmapped_aval
-from .stage import remembered, stage_closed
+from .stage import cached_on_jaxpr, stage_closed
 
 
 class NoAxisName:
@@ -53,6 +53,13 @@ class Axis:
 
     def key(self) -> tuple[Any, ...]:
         return (self.name, self.size, self.spmd_name, self.lane_sharding)
+
+    # Equal axes share cached jaxprs; a tracer belongs to one object nevertheless.
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Axis) and self.key() == other.key()
+
+    def __hash__(self) -> int:
+        return hash(self.key())
 
     def stacked(self, aval: Any) -> Any:
         """Return the type of all lanes of a value of type `aval`, stacked along axis 0."""
@@ -245,30 +252,31 @@ def batch_jaxpr(
     force_out: whether outputs (all, or each) have a lane axis even if lanes share them.
     """
     force = flags_of(force_out, len(closed.out_avals))
-    key = ("batch", axis.key(), tuple(in_batched), force)
+    return _batch_jaxpr(closed, axis, tuple(in_batched), force)
 
-    def make() -> tuple[ClosedJaxpr, list[bool]]:
-        flags: list[bool] = []
 
-        def fun(*args: Any) -> list[Any]:
-            STATE.names = Inside(STATE.names)
-            outs, dims = batch_flat(
-                lambda *xs: eval_jaxpr(closed.jaxpr, closed.consts, *xs),
-                axis,
-                args,
-                [0 if b else None for b in in_batched],
-            )
-            flags[:] = [f or d is not None for f, d in zip(force, dims, strict=True)]
-            return [
-                lane_to_front(x, axis, d) if b else x
-                for x, d, b in zip(outs, dims, flags, strict=True)
-            ]
+@cached_on_jaxpr
+def _batch_jaxpr(
+    closed: ClosedJaxpr, axis: Axis, in_batched: tuple[bool, ...], force: tuple[bool, ...]
+) -> tuple[ClosedJaxpr, list[bool]]:
+    flags: list[bool] = []
 
-        avals = [
-            axis.stacked(a) if b else a
-            for a, b in zip(closed.in_avals, in_batched, strict=True)
+    def fun(*args: Any) -> list[Any]:
+        STATE.names = Inside(STATE.names)
+        outs, dims = batch_flat(
+            lambda *xs: eval_jaxpr(closed.jaxpr, closed.consts, *xs),
+            axis,
+            args,
+            [0 if b else None for b in in_batched],
+        )
+        flags[:] = [f or d is not None for f, d in zip(force, dims, strict=True)]
+        return [
+            lane_to_front(x, axis, d) if b else x
+            for x, d, b in zip(outs, dims, flags, strict=True)
         ]
-        lanes = stage_closed(fun, avals, name=closed.jaxpr.name, text="vmap")
-        return lanes, list(flags)
 
-    return remembered(closed, key, make)
+    avals = [
+        axis.stacked(a) if b else a for a, b in zip(closed.in_avals, in_batched, strict=True)
+    ]
+    batched = stage_closed(fun, avals, name=closed.jaxpr.name, text="vmap")
+    return batched, list(flags)

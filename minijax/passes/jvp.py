@@ -18,7 +18,7 @@ from ..ir.core import STATE, Primitive, Trace, Tracer
 from ..ir.jaxpr import ClosedJaxpr, eval_jaxpr
 from ..ir.names import Inside, NamedTrace
 from .ad_util import Zero, instantiate, zero_tangent
-from .stage import remembered, stage_closed
+from .stage import cached_on_jaxpr, stage_closed
 
 
 class JVPTracer(Tracer):
@@ -145,28 +145,30 @@ def jvp_jaxpr(
     instantiate_out: whether outputs (all, or each) have a tangent even if it is zero.
     """
     force = flags_of(instantiate_out, len(closed.out_avals))
-    key = ("jvp", tuple(nonzero), force)
+    return _jvp_jaxpr(closed, tuple(nonzero), force)
 
-    def make() -> tuple[ClosedJaxpr, list[bool]]:
-        flags: list[bool] = []
-        avals = closed.in_avals
 
-        def fun(*args: Any) -> list[Any]:
-            STATE.names = Inside(STATE.names)
-            primals = args[: len(avals)]
-            ts = iter(args[len(avals) :])
-            tangents = [
-                next(ts) if nz else Zero(a.to_tangent())
-                for nz, a in zip(nonzero, avals, strict=True)
-            ]
-            outs, out_ts = jvp_flat(
-                lambda *xs: eval_jaxpr(closed.jaxpr, closed.consts, *xs), primals, tangents
-            )
-            flags[:] = [f or type(t) is not Zero for f, t in zip(force, out_ts, strict=True)]
-            return [*outs, *(instantiate(t) for t, f in zip(out_ts, flags, strict=True) if f)]
+@cached_on_jaxpr
+def _jvp_jaxpr(
+    closed: ClosedJaxpr, nonzero: tuple[bool, ...], force: tuple[bool, ...]
+) -> tuple[ClosedJaxpr, list[bool]]:
+    flags: list[bool] = []
+    avals = closed.in_avals
 
-        t_avals = [a.to_tangent() for a, nz in zip(avals, nonzero, strict=True) if nz]
-        out = stage_closed(fun, [*avals, *t_avals], name=closed.jaxpr.name, text="jvp")
-        return out, list(flags)
+    def fun(*args: Any) -> list[Any]:
+        STATE.names = Inside(STATE.names)
+        primals = args[: len(avals)]
+        ts = iter(args[len(avals) :])
+        tangents = [
+            next(ts) if nz else Zero(a.to_tangent())
+            for nz, a in zip(nonzero, avals, strict=True)
+        ]
+        outs, out_ts = jvp_flat(
+            lambda *xs: eval_jaxpr(closed.jaxpr, closed.consts, *xs), primals, tangents
+        )
+        flags[:] = [f or type(t) is not Zero for f, t in zip(force, out_ts, strict=True)]
+        return [*outs, *(instantiate(t) for t, f in zip(out_ts, flags, strict=True) if f)]
 
-    return remembered(closed, key, make)
+    t_avals = [a.to_tangent() for a, nz in zip(avals, nonzero, strict=True) if nz]
+    out = stage_closed(fun, [*avals, *t_avals], name=closed.jaxpr.name, text="jvp")
+    return out, list(flags)

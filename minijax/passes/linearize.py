@@ -26,7 +26,7 @@ from ..types import dtypes
 from . import dce
 from .ad_util import Zero, instantiate
 from .jvp import JVPTrace, JVPTracer
-from .stage import JitTracer, StageTrace, remembered
+from .stage import JitTracer, StageTrace, cached_on_jaxpr
 
 
 class TangentTrace(StageTrace):
@@ -250,18 +250,16 @@ def linearize_jaxpr(
     force = flags_of(instantiate_out, n_out)
     may_in = flags_of(forward_in, len(closed.in_avals))
     may_out = flags_of(forward_out, n_out)
-    key = ("linearize", tuple(nonzero), force, may_in, may_out)
-    return remembered(
-        closed, key, lambda: _linearize_jaxpr(closed, nonzero, force, may_in, may_out)
-    )
+    return _linearize_jaxpr(closed, tuple(nonzero), force, may_in, may_out)
 
 
+@cached_on_jaxpr
 def _linearize_jaxpr(
     closed: ClosedJaxpr,
-    nonzero: Sequence[bool],
-    force: Sequence[bool],
-    may_forward: Sequence[bool],
-    may_out: Sequence[bool],
+    nonzero: tuple[bool, ...],
+    force: tuple[bool, ...],
+    may_in: tuple[bool, ...],
+    may_out: tuple[bool, ...],
 ) -> LinearizedJaxpr:
     trace = StageTrace(STATE.trace, "linearize")
     args = [trace.new_arg(a) for a in closed.in_avals]
@@ -274,7 +272,7 @@ def _linearize_jaxpr(
         linear, values = _instantiated(linear_part, force)
         residuals: list[tuple[str, int]] = []
         new: list[Any] = []
-        inputs = {id(a): i for i, a in enumerate(args) if may_forward[i]}
+        inputs = {id(a): i for i, a in enumerate(args) if may_in[i]}
         outputs = {id(x): i for i, x in enumerate(outs) if may_out[i]}
         in_jaxpr: list[Var] = []
         for var, value in zip(linear.constvars, values, strict=True):

@@ -32,8 +32,8 @@ from .ad_util import (
 from .batch import Axis, batch_jaxpr, lane_to_front
 from .dce import dce_jaxpr, results_depend
 from .jvp import jvp_jaxpr
-from .linearize import LinearizedJaxpr, linearize_jaxpr
-from .stage import remembered, stage_closed
+from .linearize import linearize_jaxpr
+from .stage import cached_on_jaxpr, stage_closed
 from .transpose import transpose_jaxpr
 
 Source = tuple[str, int]  # the origin of a residual: see `LinearizedJaxpr`
@@ -184,29 +184,22 @@ def _linearize_bodies(
     n = len(nz_out)
     slots, slots_of = _slots([p.primal.out_avals[n:] for p in linearized])
     primal = [
-        _with_slots(p.primal, n, slots, slot_of)
+        _with_slots(p.primal, n, tuple(slots), tuple(slot_of))
         for p, slot_of in zip(linearized, slots_of, strict=True)
     ]
     # Every linear program takes all residuals that at least one of them reads.
-    read = sorted(
-        {
-            _slotted(source, slot_of)
-            for p, slot_of in zip(linearized, slots_of, strict=True)
-            for source in p.residuals
-        }
-    )
-    pools = {"in": bodies[0].in_avals, "out": bodies[0].out_avals, "new": slots}
-    avals = [pools[pool][i] for pool, i in read]
-    linear = [
-        _with_residuals(p, slot_of, read, avals)
+    sources = [
+        tuple([(pool, slot_of[i]) if pool == "new" else (pool, i) for pool, i in p.residuals])
         for p, slot_of in zip(linearized, slots_of, strict=True)
     ]
+    read = sorted({source for each in sources for source in each})
+    pools = {"in": bodies[0].in_avals, "out": bodies[0].out_avals, "new": slots}
+    avals = tuple([pools[pool][i] for pool, i in read])
+    linear = [
+        _with_residuals(p.linear, own, tuple(read), avals)
+        for p, own in zip(linearized, sources, strict=True)
+    ]
     return primal, read, linear, nz_out
-
-
-def _slotted(source: Source, slot_of: Sequence[int]) -> Source:
-    pool, i = source
-    return (pool, slot_of[i]) if pool == "new" else source
 
 
 def _slots(residual_avals: Sequence[Sequence[Any]]) -> tuple[list[Any], list[list[int]]]:
@@ -228,11 +221,12 @@ def _slots(residual_avals: Sequence[Sequence[Any]]) -> tuple[list[Any], list[lis
     return slots, slots_of
 
 
+@cached_on_jaxpr
 def _with_slots(
-    primal: ClosedJaxpr, n: int, slots: Sequence[Any], slot_of: Sequence[int]
+    primal: ClosedJaxpr, n: int, slots: tuple[Any, ...], slot_of: tuple[int, ...]
 ) -> ClosedJaxpr:
     """Return a branch that returns its residuals in their slots, and zeros in free slots."""
-    if list(slot_of) == list(range(len(slots))):
+    if slot_of == tuple(range(len(slots))):
         return primal
 
     def fun(*args: Any) -> list[Any]:
@@ -246,30 +240,24 @@ def _with_slots(
             ),
         ]
 
-    return remembered(
-        primal,
-        ("slots", n, tuple(slots), tuple(slot_of)),
-        lambda: stage_closed(fun, primal.in_avals, name=primal.jaxpr.name),
-    )
+    return stage_closed(fun, primal.in_avals, name=primal.jaxpr.name)
 
 
+@cached_on_jaxpr
 def _with_residuals(
-    linearized: LinearizedJaxpr,
-    slot_of: Sequence[int],
-    read: Sequence[Source],
-    avals: Sequence[Any],
+    linear: ClosedJaxpr,
+    sources: tuple[Source, ...],
+    read: tuple[Source, ...],
+    avals: tuple[Any, ...],
 ) -> ClosedJaxpr:
-    """Return the linear program of one branch that takes the residuals of all branches."""
-    j = linearized.linear.jaxpr
-    n = len(linearized.residuals)
-    sources = [_slotted(source, slot_of) for source in linearized.residuals]
+    """Return the linear program of one branch that takes the residuals of all branches.
+
+    sources: the residuals that it takes now; read: those of all branches; avals: their types.
+    """
+    j, n = linear.jaxpr, len(sources)
     own = dict(zip(sources, j.invars[:n], strict=True))
     ins = [own.get(source) or Var(a) for source, a in zip(read, avals, strict=True)]
-    return remembered(
-        linearized.linear,
-        ("residuals", tuple(slot_of), tuple(read), tuple(avals)),
-        lambda: ClosedJaxpr(Jaxpr([], [*ins, *j.invars[n:]], j.outvars, j.eqns, name=j.name)),
-    )
+    return ClosedJaxpr(Jaxpr([], [*ins, *j.invars[n:]], j.outvars, j.eqns, name=j.name))
 
 
 # ----------------------------------------------------------------- transpose and lanes

@@ -12,6 +12,7 @@ from __future__ import annotations
 import weakref
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import wraps
 from typing import Any, TypeVar
 
 import numpy as np
@@ -353,6 +354,28 @@ def hoist_tracers(jaxpr: Jaxpr, consts: list[Any]) -> tuple[ClosedJaxpr, list[An
     if not any(isinstance(c, (Tracer, Reference)) for c in consts):
         return ClosedJaxpr(jaxpr, consts), []
     return lift_consts(jaxpr), consts
+
+
+def cached_on_jaxpr(fun: Callable[..., T]) -> Callable[..., T]:
+    """Cache a function of a closed jaxpr and hashable arguments on the jaxpr.
+
+    The key is all that the result depends on: the function, its other arguments, the
+    identities of the constants, and the mapped axes in scope.
+    """
+
+    @wraps(fun)
+    def cached(closed: ClosedJaxpr, *args: Any) -> T:
+        if any(isinstance(c, (Tracer, Reference)) for c in closed.consts):
+            return fun(closed, *args)  # a cached result would keep tracers alive
+        memo, ids = closed.jaxpr.memo, list(map(id, closed.consts))
+        key = (fun, args, STATE.axes)
+        entry = memo.get(key)
+        if entry is None or entry[0] != ids:
+            # The entry keeps the constants alive, so no other object can get their ids.
+            entry = memo[key] = ids, fun(closed, *args), closed.consts
+        return entry[1]
+
+    return cached
 
 
 def remembered(closed: ClosedJaxpr, key: tuple[Any, ...], make: Callable[[], T]) -> T:

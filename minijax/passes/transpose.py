@@ -20,7 +20,7 @@ from ..ir.jaxpr import ClosedJaxpr, Equation, Jaxpr, Literal, Var
 from ..ir.names import Inside, wrap_name_stack
 from ..types.avals import TypeFlags
 from .ad_util import UndefinedPrimal, Zero, core_ops, instantiate
-from .stage import remembered, stage_closed
+from .stage import cached_on_jaxpr, stage_closed
 
 Sinks = Mapping[Any, Callable[[Any], None]]
 
@@ -182,31 +182,36 @@ def transpose_jaxpr(
     """
     nonzero_out = tuple(nonzero_ct or (True,) * len(closed.out_avals))
     force = flags_of(instantiate_out, sum(linear))
-    key = ("transpose", tuple(linear), nonzero_out, force)
+    return _transpose_jaxpr(closed, tuple(linear), nonzero_out, force)
 
-    def make() -> tuple[ClosedJaxpr, list[bool]]:
-        in_avals, out_avals = closed.in_avals, closed.out_avals
-        present: list[bool] = []
 
-        def fun(*xs: Any) -> list[Any]:
-            STATE.names = Inside(STATE.names)
-            it = iter(xs)
-            args = [
-                UndefinedPrimal(a) if lin else next(it)
-                for a, lin in zip(in_avals, linear, strict=True)
-            ]
-            cts = [
-                next(it) if g else _no_cotangent(a)
-                for a, g in zip(out_avals, nonzero_out, strict=True)
-            ]
-            operand_cts = backward_pass(closed.jaxpr, closed.consts, args, cts)
-            outs = pick(operand_cts, linear)
-            present[:] = [f or type(ct) is not Zero for f, ct in zip(force, outs, strict=True)]
-            return [instantiate(ct) for ct, p in zip(outs, present, strict=True) if p]
+@cached_on_jaxpr
+def _transpose_jaxpr(
+    closed: ClosedJaxpr,
+    linear: tuple[bool, ...],
+    nonzero_ct: tuple[bool, ...],
+    force: tuple[bool, ...],
+) -> tuple[ClosedJaxpr, list[bool]]:
+    in_avals, out_avals = closed.in_avals, closed.out_avals
+    present: list[bool] = []
 
-        avals = [a for a, lin in zip(in_avals, linear, strict=True) if not lin]
-        avals += map(cotangent_type, pick(out_avals, nonzero_out))
-        transposed = stage_closed(fun, avals, name=closed.jaxpr.name, text="transpose")
-        return transposed, list(present)
+    def fun(*xs: Any) -> list[Any]:
+        STATE.names = Inside(STATE.names)
+        it = iter(xs)
+        args = [
+            UndefinedPrimal(a) if lin else next(it)
+            for a, lin in zip(in_avals, linear, strict=True)
+        ]
+        cts = [
+            next(it) if nz else _no_cotangent(a)
+            for a, nz in zip(out_avals, nonzero_ct, strict=True)
+        ]
+        operand_cts = backward_pass(closed.jaxpr, closed.consts, args, cts)
+        outs = pick(operand_cts, linear)
+        present[:] = [f or type(ct) is not Zero for f, ct in zip(force, outs, strict=True)]
+        return [instantiate(ct) for ct, p in zip(outs, present, strict=True) if p]
 
-    return remembered(closed, key, make)
+    avals = [a for a, lin in zip(in_avals, linear, strict=True) if not lin]
+    avals += map(cotangent_type, pick(out_avals, nonzero_ct))
+    transposed = stage_closed(fun, avals, name=closed.jaxpr.name, text="transpose")
+    return transposed, list(present)

@@ -19,7 +19,7 @@ from ..base import tree
 from ..base.source import function_text, name_of
 from ..control.arguments import ArgNames, resolve_statics
 from ..ir import core
-from ..ir.jaxpr import DebugInfo
+from ..ir.debug_info import DebugInfo
 
 
 class StoreException(Exception):

@@ -17,7 +17,8 @@ from jaxlib.mlir import ir
 
 from ..ir import core
 from ..ir.core import Primitive, Rule
-from ..ir.jaxpr import ClosedJaxpr, Jaxpr, NameStack
+from ..ir.debug_info import NameStack
+from ..ir.jaxpr import ClosedJaxpr, Jaxpr
 from ..runtime.backends import client
 from ..runtime.backends import jaxlib_compat as compat
 from ..runtime.lowering import context as lower

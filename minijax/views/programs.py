@@ -9,7 +9,8 @@ import ml_dtypes
 import numpy as np
 
 from ..ir.core import Primitive
-from ..ir.jaxpr import Equation, EquationContext, Jaxpr, SourceInfo, Var, params_of
+from ..ir.debug_info import EquationContext, SourceInfo
+from ..ir.jaxpr import Equation, Jaxpr, Var, params_of
 from ..ir.printer import WIDTH, Printer
 from ..passes.batch import no_name
 from ..runtime.arrays.array import Array

@@ -5,8 +5,8 @@ from ...control.effects.effects import Effect as Effect
 from ...ir.check import JaxprTypeError as JaxprTypeError
 from ...ir.check import check_jaxpr as check_jaxpr
 from ...ir.core import is_value as valid_jaxtype
+from ...ir.debug_info import DebugInfo as DebugInfo
 from ...ir.jaxpr import ClosedJaxpr as ClosedJaxpr
-from ...ir.jaxpr import DebugInfo as DebugInfo
 from ...ir.jaxpr import DropVar as DropVar
 from ...ir.jaxpr import Jaxpr as Jaxpr
 from ...ir.jaxpr import Literal as Literal

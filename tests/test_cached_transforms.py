@@ -1,0 +1,113 @@
+"""A transformed jaxpr is cached under everything that it depends on.
+
+Each cached transformation runs with all values of its arguments on one jaxpr, forwards and
+backwards, and each result must be that of a fresh jaxpr: a key that lacks an argument, the
+constants or the axes in scope would return the result of another call.
+"""
+
+import itertools
+
+import numpy as np
+import pytest
+
+import minijax as mj
+import minijax.numpy as jnp
+from minijax import lax
+from minijax.ir import core
+from minijax.ir.jaxpr import ClosedJaxpr
+from minijax.passes.batch import Axis, batch_jaxpr
+from minijax.passes.jvp import jvp_jaxpr
+from minijax.passes.linearize import linearize_jaxpr
+from minijax.passes.stage import cached_on_jaxpr
+from minijax.passes.transpose import transpose_jaxpr
+
+FLAGS = [(False, False), (False, True), (True, False), (True, True)]
+X = jnp.arange(3.0)
+
+
+def program():
+    """A program with two inputs, one constant, and results of one or both inputs."""
+    return mj.make_jaxpr(lambda x, y: (jnp.sin(x) * X, x * y, jnp.exp(y)))(X, X)
+
+
+def linear_program():
+    return mj.make_jaxpr(lambda x, y: (2 * x, x - y, jnp.cumsum(y)))(X, X)
+
+
+def linearized(closed, *args):
+    out = linearize_jaxpr(closed, *args)
+    return out.primal, out.linear, out.residuals, out.num_new, out.nonzero_out
+
+
+OUTS = list(itertools.product((False, True), repeat=3))
+CASES = {
+    "jvp": (jvp_jaxpr, program, itertools.product(FLAGS, OUTS)),
+    "linearize": (
+        linearized,
+        program,
+        itertools.product(FLAGS[1:], OUTS[::3], FLAGS, [(False,) * 3, (True,) * 3]),
+    ),
+    "transpose": (
+        transpose_jaxpr,
+        linear_program,
+        ((FLAGS[3], nonzero, force) for nonzero in OUTS[1:] for force in FLAGS),
+    ),
+    "batch": (
+        batch_jaxpr,
+        program,
+        itertools.product(
+            [Axis("i", 3), Axis("j", 3), Axis("i", 4), Axis("i", 3, "d")], FLAGS, OUTS[::2]
+        ),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_every_argument_is_part_of_the_key(name):
+    transform, make, grid = CASES[name]
+    grid = [tuple(args) for args in grid]
+    fresh = [str(transform(make(), *args)) for args in grid]
+    shared = make()
+    assert [str(transform(shared, *args)) for args in grid] == fresh
+    assert [str(transform(shared, *args)) for args in grid[::-1]] == fresh[::-1]
+    assert len(set(fresh)) > len(grid) / 6  # arguments that change nothing would test nothing
+
+
+@pytest.mark.parametrize("name", ["jvp", "batch"])
+def test_results_are_cached(name):
+    transform, make, grid = CASES[name][0], CASES[name][1], ((True, False),)
+    args = grid if name == "jvp" else (Axis("i", 3), *grid)
+    again = grid if name == "jvp" else (Axis("i", 3), *grid)
+    shared = make()
+    assert transform(shared, *args)[0] is transform(shared, *again)[0]
+
+
+def test_constants_are_part_of_the_key():
+    closed = program()
+    for value in (1.0, 2.0, 1.0):
+        other = ClosedJaxpr(closed.jaxpr, [jnp.full(3, value)])
+        out, _ = jvp_jaxpr(other, (True, False))
+        sines = core.aval_of(X), mj.core.eval_jaxpr(out.jaxpr, out.consts, X, X, X)[0]
+        np.testing.assert_allclose(sines[1], np.sin(X) * value, rtol=1e-6)
+
+
+def test_axes_in_scope_are_part_of_the_key():
+    @mj.custom_jvp
+    def f(x):
+        return x
+
+    @f.defjvp
+    def rule(primals, tangents):
+        return primals[0], tangents[0] * lax.axis_size("i")
+
+    closed = mj.make_jaxpr(mj.jit(f))(1.0)
+    for size in (2, 3, 2):
+        with core.mapped_axis("i", size):
+            out, _ = jvp_jaxpr(closed, (True,))
+        assert mj.core.eval_jaxpr(out.jaxpr, out.consts, 1.0, 1.0)[1] == size
+
+
+def test_the_function_is_part_of_the_key():
+    closed = program()
+    one, two = (cached_on_jaxpr(lambda closed, x, n=n: (n, x)) for n in (1, 2))
+    assert [one(closed, 5), two(closed, 5), one(closed, 5)] == [(1, 5), (2, 5), (1, 5)]
