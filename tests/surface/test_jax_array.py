@@ -1,6 +1,6 @@
-"""Objects with `__jax_array__` among operands: modules' parameters, for one.
+"""Objects with `__jax_array__` as operands, such as parameters of modules.
 
-What such an object stands for may be a tracer, which its type does not say.
+Such an object may represent a tracer, which its type does not show.
 """
 
 import pytest
@@ -42,7 +42,7 @@ TAKES = {
 
 
 @pytest.mark.parametrize("name", TAKES)
-def test_it_is_taken_for_what_it_stands_for(name):
+def test_it_is_converted_by_its_method(name):
     def wrapped(row):
         return TAKES[name](X, Wrapped(row))
 
@@ -55,17 +55,17 @@ def test_it_is_taken_for_what_it_stands_for(name):
         lambda f: mj.jvp(f, (ROWS[0],), (ROWS[1],)),
         lambda f: mj.vmap(mj.grad(lambda row: f(row).sum()))(ROWS),
     ):
-        found, wanted = transform(wrapped), transform(bare)
-        assert mj.tree.all(mj.tree.map(jnp.array_equal, found, wanted))
+        result, expected = transform(wrapped), transform(bare)
+        assert mj.tree.all(mj.tree.map(jnp.array_equal, result, expected))
     staged = str(mj.make_jaxpr(wrapped)(ROWS[0]))
     assert staged.count("mul") == str(mj.make_jaxpr(bare)(ROWS[0])).count("mul")
 
 
-def test_a_leaked_one_is_reported():
-    kept = []
-    mj.vmap(lambda row: kept.append(Wrapped(row)) or row)(ROWS)
+def test_leaked_tracers_are_reported():
+    leaves = []
+    mj.vmap(lambda row: leaves.append(Wrapped(row)) or row)(ROWS)
     with pytest.raises(mj.errors.UnexpectedTracerError, match="leaked"):
-        X * kept[0]
+        X * leaves[0]
 
 
 W, AT = Wrapped, jnp.array([2, 0, 1])
@@ -100,6 +100,6 @@ EAGER = {
 
 @pytest.mark.parametrize("name", EAGER)
 def test_numbers_and_positions_may_be_wrapped(name):
-    found, wanted = EAGER[name](W), EAGER[name](lambda x: x)
-    assert mj.tree.all(mj.tree.map(jnp.array_equal, found, wanted))
-    assert jnp.shape(found) == jnp.shape(wanted)
+    result, expected = EAGER[name](W), EAGER[name](lambda x: x)
+    assert mj.tree.all(mj.tree.map(jnp.array_equal, result, expected))
+    assert jnp.shape(result) == jnp.shape(expected)

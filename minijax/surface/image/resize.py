@@ -150,7 +150,7 @@ def weights(
             distance = distance / jnp.maximum(step, 1)
         kernel_values = _KERNELS[method](distance)
     if repeats_edges:
-        return normalize_columns(folded(kernel_values, _BEYOND))
+        return normalize_columns(fold_edges(kernel_values, _BEYOND))
     inside = (middle >= 0) & (middle <= n)
     return jnp.where(inside, normalize_columns(kernel_values), 0)
 
@@ -165,17 +165,17 @@ def normalize_columns(x: Any) -> Any:
 _LEAST = 1000 * float(np.finfo("float32").eps)
 
 
-def folded(x: Any, beyond: int) -> Any:
+def fold_edges(x: Any, num_beyond: int) -> Any:
     """Add the rows of pixels beyond the edges to the first and the last row."""
-    n = len(x) - 2 * beyond
+    n = len(x) - 2 * num_beyond
     if n < 2:
         return x.sum(0, keepdims=True)[:n]
-    first, last = x[: beyond + 1], x[beyond + n - 1 :]
-    inner = x[beyond + 1 : beyond + n - 1]
+    first, last = x[: num_beyond + 1], x[num_beyond + n - 1 :]
+    inner = x[num_beyond + 1 : num_beyond + n - 1]
     return jnp.concatenate([first.sum(0)[None], inner, last.sum(0)[None]])
 
 
-def contracted(image: Any, matrices: dict[int, Any], precision: Any) -> Any:
+def apply_matrices(image: Any, matrices: dict[int, Any], precision: Any) -> Any:
     """Multiply the given axes of `image` by matrices (old, new)."""
     if not matrices:
         return image
@@ -276,7 +276,7 @@ def _resize(image, shape, method: ResizeMethod, antialias: bool, precision):
         for d, (n, m) in enumerate(zip(image.shape, shape, strict=True))
         if n != m
     }
-    return contracted(image, matrices, precision)
+    return apply_matrices(image, matrices, precision)
 
 
 def scale_and_translate(
@@ -350,4 +350,4 @@ def _scale_and_translate(
         d: weights(image.shape[d], shape[d], scale[i], shift[i], method, antialias)
         for i, d in enumerate(axes)
     }
-    return contracted(image, matrices, precision)
+    return apply_matrices(image, matrices, precision)

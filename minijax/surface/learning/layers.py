@@ -78,7 +78,7 @@ def Dense(out_dim: int, W_init: Any = None, b_init: Any = None) -> Layer:
     return init_fun, apply_fun
 
 
-def convolving(
+def convolution_layer(
     specs: Sequence[str],
     out_chan: int,
     filter_shape: Sequence[int],
@@ -97,8 +97,8 @@ def convolving(
 
     def init_fun(rng: Any, input_shape: Shape) -> Any:
         sizes = iter(filter_shape)
-        known = {"O": out_chan, "I": input_shape[lhs.index("C")]}
-        window = tuple(known[c] if c in known else next(sizes) for c in rhs)
+        channel_sizes = {"O": out_chan, "I": input_shape[lhs.index("C")]}
+        window = tuple(channel_sizes[c] if c in channel_sizes else next(sizes) for c in rhs)
         for_W, for_b = keys.split(rng)
         W = W_init(for_W, window)
         b = b_init(for_b, tuple(out_chan if c == "C" else 1 for c in out))
@@ -142,7 +142,7 @@ def GeneralConv(
       >>> init(mj.random.key(0), (1, 8, 2))[0]
       (1, 6, 4)
     """
-    return convolving(
+    return convolution_layer(
         dimension_numbers,
         out_chan,
         filter_shape,
@@ -192,7 +192,7 @@ def GeneralConvTranspose(
       >>> init(mj.random.key(0), (1, 8, 2))[0]
       (1, 17, 4)
     """
-    return convolving(
+    return convolution_layer(
         dimension_numbers,
         out_chan,
         filter_shape,
@@ -294,7 +294,7 @@ Selu = elementwise(activations.selu)
 Gelu = elementwise(activations.gelu)
 
 
-def pooling(name: str, reducer: Any, start: float, mean: bool, summary: str) -> Any:
+def pooling_layers(name: str, reducer: Any, start: float, mean: bool, summary: str) -> Any:
     """Return the function `name`, which returns layers of a reduction over windows."""
 
     def pool(
@@ -353,9 +353,11 @@ def pooling(name: str, reducer: Any, start: float, mean: bool, summary: str) -> 
     return pool
 
 
-MaxPool = pooling("MaxPool", lax.max, -math.inf, False, "Return a layer of window maxima.")
-SumPool = pooling("SumPool", lax.add, 0.0, False, "Return a layer of window sums.")
-AvgPool = pooling(
+MaxPool = pooling_layers(
+    "MaxPool", lax.max, -math.inf, False, "Return a layer of window maxima."
+)
+SumPool = pooling_layers("SumPool", lax.add, 0.0, False, "Return a layer of window sums.")
+AvgPool = pooling_layers(
     "AvgPool", lax.add, 0.0, True, "Return a layer of window means, without padding."
 )
 

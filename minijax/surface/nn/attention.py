@@ -185,7 +185,7 @@ def lengths_of(name: str, lengths: Any, batch: int) -> Any:
 # ---------------------------------------------------------------------------- masks
 
 
-def visible(
+def attention_mask(
     mask,
     sizes: tuple[int, int],
     causal: bool,
@@ -226,7 +226,7 @@ def scores_of(query: Any, key: Any, dtype: Any) -> Any:
     return jnp.reshape(out, (b, n, t, s))
 
 
-def weighted(weights: Any, value: Any) -> Any:
+def weighted_values(weights: Any, value: Any) -> Any:
     """Return sums of values with weights (B, N, T, S), as (B, T, N, H)."""
     b, n, t, s = weights.shape
     k, h = value.shape[2:]
@@ -267,12 +267,14 @@ def _attention(
     scores = scores * (1 / max(h, 1) ** 0.5 if scale is None else scale)
     if bias is not None:
         scores = scores + with_four_axes(jnp.asarray(bias))
-    visible_mask = visible(mask, (t, key.shape[1]), causal, window, query_lengths, key_lengths)
+    visible_mask = attention_mask(
+        mask, (t, key.shape[1]), causal, window, query_lengths, key_lengths
+    )
     if visible_mask is not None:
         # Not -inf: a query without visible keys then gets the mean of all values, not nan.
         scores = jnp.where(visible_mask, scores, -0.7 * float(jnp.finfo(dtype).max))
     weights = softmax(scores.astype(dtype))
-    out = weighted(weights.astype(value.dtype), value)
+    out = weighted_values(weights.astype(value.dtype), value)
     if query_lengths is not None:
         positions = broadcasted_iota(dtypes.int32, (1, t, 1, 1), 1)
         out = out * (positions < query_lengths).astype(out.dtype)

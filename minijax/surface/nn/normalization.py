@@ -115,10 +115,10 @@ _softmax_with_jvp = custom_jvp(shares, nondiff_argnums=(1,))
 def _softmax_jvp(axis: Any, primals: Any, tangents: Any) -> Any:
     (x,), (t,) = primals, tangents
     y = _softmax_with_jvp(x, axis)
-    return y, y * _centred(y, t, axis)
+    return y, y * _subtract_weighted_mean(y, t, axis)
 
 
-def _centred(y: Any, t: Any, axis: Any) -> Any:
+def _subtract_weighted_mean(y: Any, t: Any, axis: Any) -> Any:
     """Return t - sum(y t), subtracted twice.
 
     Since sum(y) is 1, the second subtraction changes nothing mathematically.  If one

@@ -153,7 +153,7 @@ def check_arrays(name: str, *xs: Any) -> None:
             raise type_problem(
                 f"{name} requires ndarray or scalar arguments, got {type(x)} at position {i}.",
                 why="lists, tuples and objects are not converted silently.",
-                tries=["jnp.asarray(...) around it"],
+                tries=["jnp.asarray(x)"],
             )
 
 
@@ -288,8 +288,8 @@ def safely(name: str, x: Any, dtype: Any) -> Any:
       TypePromotionError: precision would be lost.
     """
     aval = aval_of(x)
-    joined, _ = dtypes.promote(((aval.dtype, aval.weak_type), (dtype, False)))
-    if joined != dtype:
+    promoted, _ = dtypes.promote(((aval.dtype, aval.weak_type), (dtype, False)))
+    if promoted != dtype:
         raise problem(
             dtypes.TypePromotionError,
             f"In arguments to {name}, cannot safely cast argument of type {aval.dtype}"

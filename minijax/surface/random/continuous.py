@@ -598,7 +598,7 @@ def _ball(key: Any, d: int, p: Any, shape: Shape, dtype: Any) -> Any:
         raise type_problem(
             f"ball: p does not fit the shape {shape}.",
             p,
-            why="p must be a scalar or have the shape.",
+            why="p must be a scalar or have this shape.",
         )
     return div(x, repeated(_last(norm), aval_of(x).shape))
 

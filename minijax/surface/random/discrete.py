@@ -314,8 +314,8 @@ def _binomial_by_waiting(key: Any, count: Any, log_failure: Any, dtype: Any) -> 
     def body(state: Any) -> Any:
         i, successes, total, key = state
         sub_key, key = split_of(key)
-        more = add(successes, kind.type(1))
-        successes = select_n(le(total, count), successes, more)
+        incremented = add(successes, kind.type(1))
+        successes = select_n(le(total, count), successes, incremented)
         wait = ceil(div(log(unit_of(sub_key, shape, kind)), log_failure))
         return add(i, np.int32(1)), successes, add(total, wait), key
 

@@ -122,7 +122,7 @@ def _draw_one(key: Any, alpha: Any, log_space: bool) -> Any:
     key, shrink_key = split_of(key)
     # x2 is the square of a normal number x, v the cube of 1 + c x; u is uniform.
     start = (key, dtype.type(0), dtype.type(1), dtype.type(2))
-    v = while_loop(_refused(d), _proposal(c, dtype), start)[2]
+    v = while_loop(_is_rejected(d), _proposal(c, dtype), start)[2]
     if log_space:
         extra = log1p(neg(unit_of(shrink_key, (), dtype)))
         extra = mul(extra, div(one, alpha))
@@ -132,16 +132,16 @@ def _draw_one(key: Any, alpha: Any, log_space: bool) -> Any:
     return mul(mul(d, v), select_n(large, shrink, one))
 
 
-def _refused(d: Any) -> Any:
+def _is_rejected(d: Any) -> Any:
     """Return the loop's condition: whether the last proposal (x2, v, u) was rejected."""
 
     def cond(state: Any) -> Any:
         _, x2, v, u = state
         dtype = aval_of(v).dtype
         squeeze = np.asarray(0.0331, np.float64).astype(dtype)[()]
-        quick = ge(u, sub(dtype.type(1), mul(squeeze, mul(x2, x2))))
+        fails_squeeze = ge(u, sub(dtype.type(1), mul(squeeze, mul(x2, x2))))
         bound = mul(d, add(sub(dtype.type(1), v), log(v)))
-        return bitwise_and(quick, ge(log(u), add(mul(x2, dtype.type(0.5)), bound)))
+        return bitwise_and(fails_squeeze, ge(log(u), add(mul(x2, dtype.type(0.5)), bound)))
 
     return cond
 

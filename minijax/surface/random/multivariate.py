@@ -63,7 +63,7 @@ def _multivariate_normal(key, mean, cov, shape, dtype, method: str):
             f" shape argument, got mean.shape {mean_shape} and cov.shape {cov_shape} for shape"
             f" argument {shape}.",
             mean,
-            why="shape leaves the axis of the vector out.",
+            why="shape does not include the axis of the vector.",
         )
     kind = dtypes.real_of(aval_of(cov).dtype) if dtype is None else dtype
     noise = normal_of(typed, (*shape, mean_shape[-1]), kind)

@@ -39,12 +39,12 @@ def shapes(
 ) -> list[tuple[int, ...]]:
     """Return the shapes of all weights, in order."""
     directions = 2 if bidirectional else 1
-    rows = 4 * hidden_size
+    num_rows = 4 * hidden_size
     out: list[tuple[int, ...]] = []
     for layer in range(num_layers):
-        columns = directions * hidden_size if layer else input_size
-        out += [(rows, columns), (rows, hidden_size)] * directions
-    return out + [(rows,)] * (2 * directions * num_layers)
+        num_columns = directions * hidden_size if layer else input_size
+        out += [(num_rows, num_columns), (num_rows, hidden_size)] * directions
+    return out + [(num_rows,)] * (2 * directions * num_layers)
 
 
 def get_num_params_in_lstm(
@@ -117,11 +117,11 @@ def swap_lstm_gates(
       >>> swap_lstm_gates(jnp.arange(16.), 1, 1, 1, False)[:4].tolist()
       [0.0, 1.0, 3.0, 2.0]
     """
-    parts = split_weights(
+    weights_by_shape = split_weights(
         jnp.asarray(weights), input_size, hidden_size, num_layers, bidirectional
     )
     gate_order = np.array([0, 1, 3, 2])
-    swapped = [p.reshape(4, -1)[gate_order].ravel() for p in parts]
+    swapped = [p.reshape(4, -1)[gate_order].ravel() for p in weights_by_shape]
     return jnp.concatenate(swapped)
 
 
@@ -144,8 +144,10 @@ def unpack_lstm_weights(
       >>> W_ih[0].shape, W_hh[0].shape, b_ih[0].shape
       ((16, 3), (16, 4), (16,))
     """
-    parts = split_weights(weights, input_size, hidden_size, num_layers, bidirectional)
+    weights_by_shape = split_weights(
+        weights, input_size, hidden_size, num_layers, bidirectional
+    )
     n = 2 * pseudo_layers(num_layers, bidirectional)
-    matrices, vectors = parts[:n], parts[n:]
+    matrices, vectors = weights_by_shape[:n], weights_by_shape[n:]
     columns = (matrices[::2], matrices[1::2], vectors[::2], vectors[1::2])
     return tuple(dict(enumerate(c)) for c in columns)  # type: ignore[return-value]

@@ -54,8 +54,8 @@ def solve_banded(
     ends = np.searchsorted(rows, np.arange(n + 1))
     signs = np.random.default_rng(0).choice([-1.0, 1.0], n)
     right_sides = np.stack([b, signs], 1)
-    carried_rows = np.zeros((0, width), dtype)  # what is left of rows that were in a panel
-    num_read_rows = 0  # rows that were
+    carried_rows = np.zeros((0, width), dtype)  # reduced rows that the next panel needs
+    num_read_rows = 0
     panels = []
     for column in range(0, n, size):
         panel_size = min(size, n - column)

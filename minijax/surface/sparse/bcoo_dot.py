@@ -509,18 +509,18 @@ def _spdot(
     rhs_free = [i for i in range(rhs.n_batch) if i not in rhs_b]
     n = len(lhs_b) + len(lhs_free) + len(rhs_free)
     # Axes of pairs: common batches, lhs batches, rhs batches, elements of lhs, of rhs.
-    gap_l = range(len(lhs_b) + len(lhs_free), n)
-    gap_r = range(len(lhs_b), len(lhs_b) + len(lhs_free))
+    lhs_gap = range(len(lhs_b) + len(lhs_free), n)
+    rhs_gap = range(len(lhs_b), len(lhs_b) + len(lhs_free))
 
     def left(x: Any) -> Any:
         rest = range(lhs.n_batch, len(shape_of(x)))
         x = lax.transpose(x, (*lhs_b, *lhs_free, *rest))
-        return lax.expand_dims(x, (*gap_l, n + 1))
+        return lax.expand_dims(x, (*lhs_gap, n + 1))
 
     def right(x: Any) -> Any:
         rest = range(rhs.n_batch, len(shape_of(x)))
         x = lax.transpose(x, (*rhs_b, *rhs_free, *rest))
-        return lax.expand_dims(x, (*gap_r, n))
+        return lax.expand_dims(x, (*rhs_gap, n))
 
     index = types[1].dtype
     lhs_indices, rhs_indices = (

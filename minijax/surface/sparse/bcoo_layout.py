@@ -398,9 +398,9 @@ def set_nse(mat: Any, nse: int) -> Any:
         data = lax.slice_in_dim(mat.data, 0, nse, 1, n)
         indices = lax.slice_in_dim(mat.indices, 0, nse, 1, n)
     else:
-        more = [(0, 0, 0)] * len(shape_of(mat.data))
-        more[n] = (0, nse - old, 0)
-        data = lax.pad(mat.data, mat.dtype.type(0), more)
+        padding_config = [(0, 0, 0)] * len(shape_of(mat.data))
+        padding_config[n] = (0, nse - old, 0)
+        data = lax.pad(mat.data, mat.dtype.type(0), padding_config)
         index = shape_of(mat.indices)
         padding = ends_everywhere((*index[:n], nse - old, index[-1]), mat.indices, mat.shape)
         indices = lax.concatenate([mat.indices, padding], n)
@@ -469,15 +469,15 @@ def bcoo_update_layout(
     return _change_layout(mat, n_batch=n_batch, n_dense=n_dense)
 
 
-def _report_inefficient(shape: Any, name: str, old: int, new: int, what: str | None) -> None:
+def _report_inefficient(shape: Any, name: str, old: int, new: int, action: str | None) -> None:
     text = f"For matrix of shape {shape}, increasing {name} from {old} to {new}"
     text += " results in inefficient storage."
-    off = "set the on_inefficient argument of bcoo_update_layout to"
-    if what == "error":
-        text += f" To disable this error, {off} 'warn' or None."
+    advice = "set the on_inefficient argument of bcoo_update_layout to"
+    if action == "error":
+        text += f" To disable this error, {advice} 'warn' or None."
         raise SparseEfficiencyError(text)
-    if what == "warn":
-        text += f" To disable this warning, {off} None."
+    if action == "warn":
+        text += f" To disable this warning, {advice} None."
         warnings.warn(text, SparseEfficiencyWarning, stacklevel=3)
 
 
@@ -555,13 +555,13 @@ def _sparse_to_batch(data: Any, indices: Any, shape: Any, n: int) -> tuple[Any, 
     batch = shape_of(indices)[:old]
     wide = (*batch, *shape[old:n])
     first, rest = columns_of(indices, range(new)), columns_of(indices, range(new, k))
-    more = tuple(range(old, n))
-    data = broadcast_to_batch(lax.expand_dims(data, more), wide)
-    rest = broadcast_to_batch(lax.expand_dims(rest, more), wide)
-    first = broadcast_to_batch(lax.expand_dims(first, more), wide)
+    new_axes = tuple(range(old, n))
+    data = broadcast_to_batch(lax.expand_dims(data, new_axes), wide)
+    rest = broadcast_to_batch(lax.expand_dims(rest, new_axes), wide)
+    first = broadcast_to_batch(lax.expand_dims(first, new_axes), wide)
     dtype = aval_of(indices).dtype
     batch_indices = [
-        lax.broadcasted_iota(dtype, (*wide, shape_of(first)[-2], 1), i) for i in more
+        lax.broadcasted_iota(dtype, (*wide, shape_of(first)[-2], 1), i) for i in new_axes
     ]
     in_batch = lax.reduce_and(lax.eq(first, lax.concatenate(batch_indices, n + 1)), (n + 1,))
     sizes = shape[n : n + k - new]

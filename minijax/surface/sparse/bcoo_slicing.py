@@ -119,11 +119,11 @@ def _slice(mat: Any, starts: Any, limits: Any, steps: Any) -> Any:
     indices = slice_buffer(mat.indices, [*range(n), None, None])
     if k:
         sparse_bounds = (xs[n : n + k] for xs in (starts, limits, steps))
-        data, indices = _kept_between(data, indices, n, *sparse_bounds)
+        data, indices = _shift_to_range(data, indices, n, *sparse_bounds)
     return fitted(data, indices, shape)
 
 
-def _kept_between(
+def _shift_to_range(
     data: Any, indices: Any, n: int, starts: Any, limits: Any, steps: Any
 ) -> tuple[Any, Any]:
     """Shift the indices of a range to start at 0; other elements become padding."""
@@ -132,14 +132,14 @@ def _kept_between(
         np.minimum(xs, np.iinfo(dtype).max).astype(dtype), shape_of(indices), (n + 1,)
     )
     start, limit = wide(starts), wide(limits)
-    moved = lax.sub(indices, lax.min(start, indices))
+    shifted = lax.sub(indices, lax.min(start, indices))
     inside = lax.bitwise_and(lax.ge(indices, start), lax.lt(indices, limit))
     if any(s != 1 for s in steps):
         step = wide(steps)
-        on = lax.eq(lax.rem(moved, step), lax.full_like(moved, 0))
-        inside, moved = lax.bitwise_and(inside, on), lax.div(moved, step)
+        on_step = lax.eq(lax.rem(shifted, step), lax.full_like(shifted, 0))
+        inside, shifted = lax.bitwise_and(inside, on_step), lax.div(shifted, step)
     sizes = [-(-(b - a) // s) for a, b, s in zip(starts, limits, steps, strict=True)]
-    return _masked(data, moved, inside, n, sizes)
+    return _masked(data, shifted, inside, n, sizes)
 
 
 def _masked(data: Any, indices: Any, inside: Any, n: int, sizes: Any) -> Any:
@@ -247,11 +247,11 @@ def _dynamic_slice(mat: Any, starts: Any, sizes: Any) -> Any:
             0,
         )
         start = lax.broadcast_in_dim(row, shape_of(indices), (n + 1,))
-        moved = lax.sub(indices, lax.min(start, indices))
+        shifted = lax.sub(indices, lax.min(start, indices))
         inside = lax.bitwise_and(
-            lax.ge(indices, start), lax.lt(moved, ends(moved, sizes[n : n + k]))
+            lax.ge(indices, start), lax.lt(shifted, ends(shifted, sizes[n : n + k]))
         )
-        data, indices = _masked(data, moved, inside, n, sizes[n : n + k])
+        data, indices = _masked(data, shifted, inside, n, sizes[n : n + k])
     return fitted(data, indices, sizes)
 
 

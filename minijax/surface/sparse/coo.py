@@ -293,10 +293,10 @@ def _fromdense_jvp(primals: Any, tangents: Any, **params: Any) -> Any:
     ts = [Zero(aval_of(x).to_tangent()) for x in outs]
     if type(tangents[0]) is not Zero:
         pairs = columns(*outs[1:])
-        moved = bcoo_extract_p.bind(pairs, tangents[0], assume_unique=True)
+        extracted = bcoo_extract_p.bind(pairs, tangents[0], assume_unique=True)
         # Padding is stored at (0, 0) and has no tangent.
-        some = lax.ne(outs[0], lax.full_like(outs[0], 0))
-        ts[0] = lax.select(some, moved, lax.full_like(moved, 0))
+        is_stored = lax.ne(outs[0], lax.full_like(outs[0], 0))
+        ts[0] = lax.select(is_stored, extracted, lax.full_like(extracted, 0))
     return outs, ts
 
 

@@ -46,8 +46,8 @@ class _Arguments:
                     f" caller, but got only {len(args)} positional arguments."
                 )
             self.which.append(i % len(args))
-        chosen = [self.args[i] for i in self.which]
-        self.leaves, self.tree = tree.flatten(chosen, is_leaf=_is_sparse)
+        selected = [self.args[i] for i in self.which]
+        self.leaves, self.tree = tree.flatten(selected, is_leaf=_is_sparse)
         self.data = [x.data if _is_sparse(x) else x for x in self.leaves]
 
     def __call__(self, data: Sequence[Any]) -> Any:

@@ -220,9 +220,9 @@ def starts_group(ordered: Any) -> Any:
     axis, n = len(shape) - 2, shape[-2]
     if n < 2:
         return lax.full(shape[:-1], True, dtypes.bool_)
-    ahead = lax.slice_in_dim(ordered, 1, n, 1, axis)
-    behind = lax.slice_in_dim(ordered, 0, n - 1, 1, axis)
-    differs = lax.reduce_or(lax.ne(ahead, behind), (axis + 1,))
+    following = lax.slice_in_dim(ordered, 1, n, 1, axis)
+    preceding = lax.slice_in_dim(ordered, 0, n - 1, 1, axis)
+    differs = lax.reduce_or(lax.ne(following, preceding), (axis + 1,))
     first = lax.full((*shape[:-2], 1), True, dtypes.bool_)
     return lax.concatenate([first, differs], axis)
 

@@ -38,17 +38,17 @@ __all__ = ()
 Rule = Callable[..., Any]
 
 
-def rule(*prims: Primitive, rows: bool = False) -> Callable[[Rule], Rule]:
-    """Register a rule of primitives for BCOO arrays, and with `rows` for BCSR arrays."""
+def rule(*prims: Primitive, include_bcsr: bool = False) -> Callable[[Rule], Rule]:
+    """Register a rule of primitives for BCOO arrays, and with `include_bcsr` for BCSR arrays."""
 
     def register(fun: Rule) -> Rule:
         sparse_rules_bcoo.update(dict.fromkeys(prims, fun))
-        return rule_of_rows(*prims)(fun) if rows else fun
+        return bcsr_rule(*prims)(fun) if include_bcsr else fun
 
     return register
 
 
-def rule_of_rows(*prims: Primitive) -> Callable[[Rule], Rule]:
+def bcsr_rule(*prims: Primitive) -> Callable[[Rule], Rule]:
     """Register a rule of primitives for BCSR arrays."""
 
     def register(fun: Rule) -> Rule:
@@ -108,7 +108,7 @@ def _keeps_zeros(prim: Primitive) -> Rule:
 
 
 for prim in (lax.conj_p, lax.copy_p, lax.imag_p, lax.neg_p, lax.real_p):
-    rule(prim, rows=True)(_linear(prim))
+    rule(prim, include_bcsr=True)(_linear(prim))
 for prim in (
     lax.abs_p,
     lax.asin_p,
@@ -133,10 +133,10 @@ for prim in (
     lax.tan_p,
     lax.tanh_p,
 ):
-    rule(prim, rows=True)(_keeps_zeros(prim))
+    rule(prim, include_bcsr=True)(_keeps_zeros(prim))
 
 
-@rule(lax.integer_pow_p, rows=True)
+@rule(lax.integer_pow_p, include_bcsr=True)
 def _integer_pow(x: Any, *, y: int) -> Any:
     if y <= 0:
         raise no_rule(lax.integer_pow_p, f"with non-positive exponent {y}")
@@ -229,8 +229,8 @@ rule(lax.reshape_p)(bcoo_reshape)
 rule(lax.rev_p)(bcoo_rev)
 rule(lax.slice_p)(bcoo_slice)
 rule(lax.squeeze_p)(bcoo_squeeze)
-rule_of_rows(lax.broadcast_in_dim_p)(bcsr_broadcast_in_dim)
-rule_of_rows(lax.dot_general_p)(bcsr_dot_general)
+bcsr_rule(lax.broadcast_in_dim_p)(bcsr_broadcast_in_dim)
+bcsr_rule(lax.dot_general_p)(bcsr_dot_general)
 
 
 @rule(diagonals.diagonal_p)
@@ -256,7 +256,7 @@ def _concatenate(*xs: Any, dimension: int) -> Any:
     return bcoo_concatenate(xs, dimension=dimension)
 
 
-@rule_of_rows(lax.concatenate_p)
+@bcsr_rule(lax.concatenate_p)
 def _concatenate_rows(*xs: Any, dimension: int) -> Any:
     return bcsr_concatenate(xs, dimension=dimension)
 
@@ -272,7 +272,7 @@ def _stacked(broadcast: Rule, concatenate: Rule) -> Rule:
 
 
 rule(lax.stack_p)(_stacked(bcoo_broadcast_in_dim, bcoo_concatenate))
-rule_of_rows(lax.stack_p)(_stacked(bcsr_broadcast_in_dim, bcsr_concatenate))
+bcsr_rule(lax.stack_p)(_stacked(bcsr_broadcast_in_dim, bcsr_concatenate))
 
 
 @rule(lax.dynamic_slice_p)

@@ -27,7 +27,7 @@ METHODS = [*KERNELS, "area", "cubic-pytorch"]
 
 
 def weights(n, m, method, antialias, scale, shift):
-    """The matrix of weights, pixel by pixel."""
+    """Return the matrix of weights, pixel by pixel."""
     out = np.zeros((n, m))
     edges = method == "cubic-pytorch" and not antialias
     for j in range(m):
@@ -54,13 +54,13 @@ def weights(n, m, method, antialias, scale, shift):
 def test_sizes(method, antialias):
     for n, m in ((6, 4), (6, 9), (6, 1)):
         got = image.resize(X, (5, m), method, antialias)
-        want = X @ weights(n, m, method, antialias, m / n, 0.0)
-        np.testing.assert_allclose(got, want, atol=3e-6)
+        expected = X @ weights(n, m, method, antialias, m / n, 0.0)
+        np.testing.assert_allclose(got, expected, atol=3e-6)
 
 
 @pytest.mark.parametrize("antialias", [True, False])
 @pytest.mark.parametrize("method", METHODS)
-def test_places(method, antialias):
+def test_positions(method, antialias):
     scale, shift = (np.array([[1.5, 0.4], [1.0, 1.0]]), np.array([[0.3, -0.5], [2.0, 1.0]]))
 
     def move(s, t):
@@ -69,9 +69,9 @@ def test_places(method, antialias):
     got = mj.vmap(move)(jnp.array(scale, "float32"), jnp.array(shift, "float32"))
     for out, s, t in zip(got, scale, shift, strict=True):
         rows = weights(5, 4, method, antialias, s[0], t[0])
-        want = rows.T @ X @ weights(6, 7, method, antialias, s[1], t[1])
-        np.testing.assert_allclose(out, want, atol=5e-6)
-    if method != "cubic-pytorch" or antialias:  # whole steps only move pixels
+        expected = rows.T @ X @ weights(6, 7, method, antialias, s[1], t[1])
+        np.testing.assert_allclose(out, expected, atol=5e-6)
+    if method != "cubic-pytorch" or antialias:  # integer shifts only move pixels
         np.testing.assert_allclose(got[1][2:, 1:], X[:2], atol=2e-6)
         assert not np.any(got[1][:2]) and not np.any(got[1][:, 0])
 
@@ -92,8 +92,8 @@ def test_derivatives(method):
 def test_nearest_takes_the_pixel_under_the_middle():
     x = np.arange(4097, dtype="int32")
     for m in (1, 2, 4095, 8194, 12291):
-        want = ((2 * np.arange(m) + 1) * 4097) // (2 * m)
-        np.testing.assert_array_equal(image.resize(x, (m,), "nearest"), want)
+        expected = ((2 * np.arange(m) + 1) * 4097) // (2 * m)
+        np.testing.assert_array_equal(image.resize(x, (m,), "nearest"), expected)
 
 
 def test_methods_by_name():
@@ -110,8 +110,8 @@ def test_methods_by_name():
     assert [m.value for m in image.ResizeMethod] == list(range(7))
     for method, spelled in names.items():
         for name in spelled:
-            found = image.ResizeMethod.from_string(name)
-            assert found is image.ResizeMethod[method]
+            result = image.ResizeMethod.from_string(name)
+            assert result is image.ResizeMethod[method]
 
 
 @pytest.mark.parametrize("dtype", ["uint8", "bool", "bfloat16", "float16", "complex64"])
@@ -120,9 +120,9 @@ def test_dtypes(dtype):
     assert image.resize(x, (2, 6), "nearest").dtype == dtype
     out = image.resize(x, (2, 6), "area")
     assert out.dtype == (dtype if x.dtype.kind in "cV" or "float" in dtype else "float32")
-    want = np.asarray(x, "complex64").T @ weights(5, 2, "area", True, 0.4, 0.0)
+    expected = np.asarray(x, "complex64").T @ weights(5, 2, "area", True, 0.4, 0.0)
     tol = 3e-2 if "16" in dtype else 1e-6
-    np.testing.assert_allclose(np.asarray(out, "complex64"), want.T, atol=tol)
+    np.testing.assert_allclose(np.asarray(out, "complex64"), expected.T, atol=tol)
 
 
 def test_empty():
@@ -148,6 +148,6 @@ REFUSED = {
 
 @pytest.mark.parametrize("name", REFUSED)
 def test_messages(name):
-    call, said = REFUSED[name]
-    with pytest.raises(ValueError, match=said):
+    call, message = REFUSED[name]
+    with pytest.raises(ValueError, match=message):
         call()

@@ -1,4 +1,4 @@
-"""stax: shapes told are shapes made, values by NumPy and lax, keys as JAX splits them."""
+"""stax: declared shapes, values by NumPy and lax, keys split as in JAX."""
 
 import numpy as np
 import pytest
@@ -46,12 +46,12 @@ LAYERS = {
 
 
 @pytest.mark.parametrize("name", LAYERS)
-def test_shapes_told_are_shapes_made(name):
+def test_declared_shapes_match(name):
     (init, apply), shape = LAYERS[name]
-    told, params = init(KEY, shape)
+    stated, params = init(KEY, shape)
     x = mj.ShapeDtypeStruct(shape, "float32")
     made = mj.eval_shape(lambda p, x: apply(p, x, rng=KEY), params, x)
-    assert (tuple(told), np.dtype("float32")) == (made.shape, made.dtype)
+    assert (tuple(stated), np.dtype("float32")) == (made.shape, made.dtype)
 
 
 def test_values():
@@ -63,8 +63,8 @@ def test_values():
     W, b = init(KEY, IMAGE)[1]
     assert (W.shape, b.shape) == ((3, 2, 3, 4), (1, 1, 1, 4))
     kwargs = {"dimension_numbers": ("NHWC", "HWIO", "NHWC")}
-    want = lax.conv_general_dilated(x, W, (2, 1), "SAME", **kwargs) + b
-    np.testing.assert_allclose(apply((W, b), x), want, atol=1e-5)
+    expected = lax.conv_general_dilated(x, W, (2, 1), "SAME", **kwargs) + b
+    np.testing.assert_allclose(apply((W, b), x), expected, atol=1e-5)
     init, apply = stax.BatchNorm(axis=(0, 1, 2), epsilon=0.1)
     z = (x - x.mean((0, 1, 2))) / np.sqrt(x.var((0, 1, 2)) + 0.1)
     beta, gamma = np.arange(3.0), np.array([2.0, -1.0, 0.5])
@@ -80,8 +80,8 @@ def test_pools():
     corners = [cells[i : i + 2, j : j + 2] for i in (0, 1, 2) for j in (0, 1, 2)]
     for name, reduce in (("MaxPool", np.max), ("SumPool", np.sum), ("AvgPool", np.mean)):
         _, apply = getattr(stax, name)((2, 2), padding="SAME")
-        want = [reduce(c) for c in corners]
-        np.testing.assert_allclose(apply((), x).ravel(), want, rtol=1e-5)
+        expected = [reduce(c) for c in corners]
+        np.testing.assert_allclose(apply((), x).ravel(), expected, rtol=1e-5)
 
 
 ELEMENTWISE = {
@@ -106,7 +106,7 @@ def test_elementwise():
 
 
 def test_keys_are_split_as_in_jax():
-    """Recorded from JAX 0.10.2."""
+    """The values were recorded from JAX 0.10.2."""
     net, _ = stax.serial(stax.Dense(2), stax.Relu, stax.Dense(1))
     _, params = net(mj.random.PRNGKey(3), (1, 2))
     numbers = np.concatenate([np.ravel(x) for x in mj.tree.leaves(params)])

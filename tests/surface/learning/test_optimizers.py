@@ -83,12 +83,12 @@ def test_steps(name):
     assert type(opt) is optimizers.Optimizer
     state = opt.init_fn({"w": jnp.asarray(X0, "float32"), "v": [jnp.ones(2)]})
     update = mj.jit(opt.update_fn)
-    want = [X0] + [np.zeros_like(X0)] * more
+    expected = [X0] + [np.zeros_like(X0)] * more
     for i, g in enumerate(G):
         state = update(i, {"w": jnp.asarray(g, "float32"), "v": [jnp.ones(2)]}, state)
-        want = formula(i, g, *want)
+        expected = formula(i, g, *expected)
         got = opt.params_fn(state)
-        np.testing.assert_allclose(got["w"], want[0], rtol=2e-5, atol=1e-6)
+        np.testing.assert_allclose(got["w"], expected[0], rtol=2e-5, atol=1e-6)
     one = opt.init_fn(jnp.ones(2))
     for i in range(len(G)):
         one = opt.update_fn(i, jnp.ones(2), one)
@@ -99,8 +99,8 @@ def test_steps(name):
 def test_numbers_and_empty_trees(name):
     opt = getattr(optimizers, name)(ETA, **CASES[name][2])
     state = opt.update_fn(0, jnp.float32(2.0), opt.init_fn(jnp.float32(1.0)))
-    alike = opt.update_fn(0, jnp.full(1, 2.0), opt.init_fn(jnp.ones(1)))
-    assert opt.params_fn(state) == opt.params_fn(alike)[0] < 1
+    same_lengths = opt.update_fn(0, jnp.full(1, 2.0), opt.init_fn(jnp.ones(1)))
+    assert opt.params_fn(state) == opt.params_fn(same_lengths)[0] < 1
     assert opt.params_fn(opt.update_fn(0, {}, opt.init_fn({}))) == {}
 
 
@@ -110,8 +110,8 @@ def test_states_can_be_saved():
     marked = optimizers.unpack_optimizer_state(state)
     assert isinstance(marked["v"][0], optimizers.JoinPoint)
     assert [len(list(mj.tree.leaves(list(p)))) for p in mj.tree.leaves(marked)] == [3, 3]
-    again = optimizers.pack_optimizer_state(marked)
-    assert mj.tree.structure(again) == mj.tree.structure(state)
+    repeated = optimizers.pack_optimizer_state(marked)
+    assert mj.tree.structure(repeated) == mj.tree.structure(state)
     with pytest.raises(TypeError, match="leaves must be JoinPoints"):
         optimizers.pack_optimizer_state({"w": 1})
 

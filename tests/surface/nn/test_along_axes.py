@@ -24,10 +24,10 @@ def shares(x, axis):
 @pytest.mark.parametrize("jit", [False, True])
 def test_softmax_and_its_logarithm(axis, jit):
     wrap = mj.jit if jit else lambda f: f
-    want = shares(X, axis)
-    np.testing.assert_allclose(wrap(lambda x: nn.softmax(x, axis))(X), want, rtol=1e-5)
+    expected = shares(X, axis)
+    np.testing.assert_allclose(wrap(lambda x: nn.softmax(x, axis))(X), expected, rtol=1e-5)
     got = wrap(lambda x: nn.log_softmax(x, axis))(X)
-    np.testing.assert_allclose(got, np.log(want), rtol=1e-5, atol=1e-6)
+    np.testing.assert_allclose(got, np.log(expected), rtol=1e-5, atol=1e-6)
 
 
 def test_softmax_does_not_overflow():
@@ -41,18 +41,18 @@ def test_softmax_does_not_overflow():
 def test_softmax_derivative(own):
     weights = rng.normal(size=X.shape).astype("float32")
     y = shares(X, -1)
-    want = y * (weights - (y * weights).sum(-1, keepdims=True))
+    expected = y * (weights - (y * weights).sum(-1, keepdims=True))
     with mj.softmax_custom_jvp(own):
         got = mj.grad(lambda x: (nn.softmax(x) * weights).sum())(X)
-    np.testing.assert_allclose(got, want, rtol=1e-4, atol=1e-6)
+    np.testing.assert_allclose(got, expected, rtol=1e-4, atol=1e-6)
 
 
 def test_masked_elements_do_not_count():
     inside = np.where(MASK, np.exp(X.astype(np.float64)), 0)
     total = inside.sum(-1, keepdims=True)
-    want = np.divide(inside, total, out=np.zeros_like(inside), where=total > 0)
+    expected = np.divide(inside, total, out=np.zeros_like(inside), where=total > 0)
     spoiled = jnp.where(MASK, X, jnp.nan)
-    np.testing.assert_allclose(nn.softmax(spoiled, where=MASK), want, rtol=1e-5)
+    np.testing.assert_allclose(nn.softmax(spoiled, where=MASK), expected, rtol=1e-5)
     with np.errstate(divide="ignore"):
         sums = np.log(total[:, 0])
     np.testing.assert_allclose(
@@ -62,22 +62,22 @@ def test_masked_elements_do_not_count():
     got = nn.logmeanexp(spoiled, -1, where=MASK)[1:]
     np.testing.assert_allclose(got, means, rtol=1e-5, atol=1e-6)
     grad = mj.grad(lambda x: nn.logsumexp(x, -1, where=MASK)[1:].sum())(spoiled)
-    np.testing.assert_allclose(grad[1:], want[1:], rtol=1e-5)
+    np.testing.assert_allclose(grad[1:], expected[1:], rtol=1e-5)
 
 
 @pytest.mark.parametrize("axis", AXES)
 @pytest.mark.parametrize("keepdims", [False, True])
 def test_logsumexp_with_factors_and_sign(axis, keepdims):
     b = rng.normal(size=X.shape).astype("float32")
-    want = (b * np.exp(X.astype(np.float64))).sum(axis, keepdims=keepdims)
+    expected = (b * np.exp(X.astype(np.float64))).sum(axis, keepdims=keepdims)
     log, sign = nn.logsumexp(X, axis, b, keepdims, return_sign=True)
-    np.testing.assert_array_equal(sign, np.sign(want))
-    np.testing.assert_allclose(log, np.log(abs(want)), rtol=1e-4, atol=1e-5)
-    plain = np.asarray(nn.logsumexp(X, axis, b, keepdims))
-    np.testing.assert_array_equal(np.isnan(plain), want < 0)
+    np.testing.assert_array_equal(sign, np.sign(expected))
+    np.testing.assert_allclose(log, np.log(abs(expected)), rtol=1e-4, atol=1e-5)
+    dense_result = np.asarray(nn.logsumexp(X, axis, b, keepdims))
+    np.testing.assert_array_equal(np.isnan(dense_result), expected < 0)
 
 
-def test_sums_of_nothing():
+def test_empty_sums():
     assert nn.logsumexp(jnp.zeros(0)) == -jnp.inf
     assert np.isnan(nn.logmeanexp(jnp.zeros(0)))
     assert nn.softmax(jnp.zeros((2, 0))).shape == (2, 0)
@@ -86,20 +86,22 @@ def test_sums_of_nothing():
 @pytest.mark.parametrize("algorithm", ["fast", "stable"])
 @pytest.mark.parametrize("axis", [-1, 0, (0, 1)])
 def test_standardize(axis, algorithm):
-    want = (X - X.mean(axis, keepdims=True)) / np.sqrt(X.var(axis, keepdims=True) + 1e-5)
+    expected = (X - X.mean(axis, keepdims=True)) / np.sqrt(X.var(axis, keepdims=True) + 1e-5)
     got = nn.standardize(X, axis, algorithm=algorithm)
-    np.testing.assert_allclose(got, want, rtol=1e-4, atol=1e-5)
-    given = nn.standardize(X, axis, mean=1.0, variance=4.0, epsilon=0.0)
-    np.testing.assert_allclose(given, (X - 1) / 2, rtol=1e-6)
+    np.testing.assert_allclose(got, expected, rtol=1e-4, atol=1e-5)
+    operands = nn.standardize(X, axis, mean=1.0, variance=4.0, epsilon=0.0)
+    np.testing.assert_allclose(operands, (X - 1) / 2, rtol=1e-6)
     with pytest.raises(ValueError, match="Unknown algorithm"):
         nn.standardize(X, algorithm="quick")
 
 
 def test_one_hot():
     x = np.array([[0, 2], [-1, 3]])
-    want = (x[..., None] == np.arange(3)).astype("float32")
+    expected = (x[..., None] == np.arange(3)).astype("float32")
     for axis in (-1, 0, 1):
-        np.testing.assert_array_equal(nn.one_hot(x, 3, axis=axis), np.moveaxis(want, -1, axis))
+        np.testing.assert_array_equal(
+            nn.one_hot(x, 3, axis=axis), np.moveaxis(expected, -1, axis)
+        )
     assert nn.one_hot([1], 2, dtype=jnp.int8).dtype == jnp.int8
     lanes = mj.vmap(lambda i: nn.one_hot(1, 3, axis="i") + 0 * i, axis_name="i")
     np.testing.assert_array_equal(lanes(jnp.zeros(3)), [0, 1, 0])
@@ -113,15 +115,15 @@ def test_scaled_matmul():
     a = jnp.asarray(rng.normal(size=(2, 3, 8)), jnp.float8_e4m3fn)
     s = jnp.asarray(2.0 ** rng.integers(-3, 4, size=(2, 3, 2)), jnp.float8_e8m0fnu)
     full = np.asarray(a, np.float64) * np.repeat(np.asarray(s, np.float64), 4, -1)
-    want = full @ full.transpose(0, 2, 1)
-    np.testing.assert_allclose(scaled_matmul(a, a, s, s), want, rtol=1e-5, atol=1e-5)
+    expected = full @ full.transpose(0, 2, 1)
+    np.testing.assert_allclose(scaled_matmul(a, a, s, s), expected, rtol=1e-5, atol=1e-5)
     with pytest.raises(ValueError, match="3-dimensional"):
         scaled_matmul(a[0], a, s, s)
     with pytest.raises(ValueError, match="matching batch"):
         scaled_matmul(a, a[:1], s, s)
 
 
-def test_masks_of_bools_go_before_promotion():
+def test_masks_apply_before_promotion():
     with mj.enable_x64(True):
         on = jnp.array([True])
         assert mj.nn.logsumexp(on, where=on).dtype == "float64"  # as JAX 0.10.2
@@ -130,7 +132,7 @@ def test_masks_of_bools_go_before_promotion():
 
 @pytest.mark.parametrize("dtype", ["int8", "int32", "uint16", "float16", "float32"])
 def test_a_mask_widens_no_type(dtype):
-    """Under 64 bits, too: integers become float32 whether some are left out or not."""
+    """Also under x64, integers become float32, with or without a mask."""
     with mj.enable_x64():
         x, mask = jnp.arange(3).astype(dtype), jnp.array([True, False, True])
         for fun in (nn.logsumexp, nn.logmeanexp, nn.standardize):

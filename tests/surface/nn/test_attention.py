@@ -45,23 +45,23 @@ CASES = {
 @pytest.mark.parametrize("name", CASES)
 @pytest.mark.parametrize("jit", [False, True])
 def test_values(name, jit):
-    given, expected = CASES[name]
+    kwargs, expected = CASES[name]
 
     def call(q, k, v):
-        return nn.dot_product_attention(q, k, v, return_residual=True, **given)
+        return nn.dot_product_attention(q, k, v, return_residual=True, **kwargs)
 
     out, residual = (mj.jit(call) if jit else call)(Q, KEY, V)
-    want, want_residual = reference(**expected)
-    np.testing.assert_allclose(out, want, rtol=1e-4, atol=1e-5)
-    np.testing.assert_allclose(residual, want_residual, rtol=1e-4, atol=1e-5)
+    expected_values, expected_residual = reference(**expected)
+    np.testing.assert_allclose(out, expected_values, rtol=1e-4, atol=1e-5)
+    np.testing.assert_allclose(residual, expected_residual, rtol=1e-4, atol=1e-5)
 
 
 def test_short_queries_give_zeros():
     lengths = np.array([1, 3], "int32")
     out = nn.dot_product_attention(Q, KEY, V, query_seq_lengths=lengths)
-    want, _ = reference()
-    want[0, 1:] = 0
-    np.testing.assert_allclose(out, want, rtol=1e-4, atol=1e-5)
+    expected_values, _ = reference()
+    expected_values[0, 1:] = 0
+    np.testing.assert_allclose(out, expected_values, rtol=1e-4, atol=1e-5)
 
 
 def test_without_a_batch_and_in_half_precision():
@@ -85,7 +85,7 @@ def test_gradient():
 
 @pytest.mark.parametrize("dtype, wide", [("bfloat16", "float32"), ("float32", "float16")])
 def test_gradient_and_residual_with_mixed_dtypes(dtype, wide):
-    """Each gradient has its operand's dtype, and lies near that in float32."""
+    """Each gradient has its operand's dtype, and is close to the float32 gradient."""
 
     def loss(q, k, v, bias):
         out, residual = nn.dot_product_attention(
@@ -97,9 +97,9 @@ def test_gradient_and_residual_with_mixed_dtypes(dtype, wide):
     slopes = mj.jit(mj.grad(loss, (0, 1, 2, 3)))
     kinds = [dtype] * 3 + [wide]
     got = slopes(*(jnp.asarray(x, d) for x, d in zip((Q, KEY, V, BIAS), kinds)))
-    for slope, want, kind in zip(got, slopes(Q, KEY, V, BIAS), kinds, strict=True):
+    for slope, expected_values, kind in zip(got, slopes(Q, KEY, V, BIAS), kinds, strict=True):
         assert slope.dtype == kind
-        np.testing.assert_allclose(slope.astype("float32"), want, atol=0.15)
+        np.testing.assert_allclose(slope.astype("float32"), expected_values, atol=0.15)
 
 
 REFUSED = [
@@ -115,12 +115,12 @@ REFUSED = [
 ]
 
 
-@pytest.mark.parametrize("given,message", REFUSED)
-def test_messages(given, message):
+@pytest.mark.parametrize("kwargs,message", REFUSED)
+def test_messages(kwargs, message):
     with pytest.raises(ValueError, match=message):
-        nn.dot_product_attention(**{"query": Q, "key": KEY, "value": V, **given})
+        nn.dot_product_attention(**{"query": Q, "key": KEY, "value": V, **kwargs})
 
 
-def test_cudnn_is_not_here():
+def test_cudnn_is_not_supported():
     with pytest.raises(RuntimeError, match="cuDNN is not detected"):
         nn.dot_product_attention(Q, KEY, V, implementation="cudnn")

@@ -1,4 +1,4 @@
-"""scaled_dot_general: products of numbers that are rounded in blocks."""
+"""scaled_dot_general: products of numbers quantized in blocks."""
 
 import ml_dtypes
 import numpy as np
@@ -13,7 +13,7 @@ rng = np.random.default_rng(0)
 
 
 def rounded(x, mode, scale=0.5):
-    """NumPy's: what the last axis of `x` becomes."""
+    """Quantize the last axis of `x` with NumPy."""
     block = 32 if mode == "mxfp8" else 16
     blocks = x.astype("float64").reshape(*x.shape[:-1], -1, block)
     if mode == "mxfp8":
@@ -51,17 +51,17 @@ def test_derivatives(mode):
     f = lambda a, b: nn.scaled_dot_general(a, b, MATRICES, configs=how)
     da, db = mj.jit(lambda a, b, g: mj.vjp(f, a, b)[1](g))(a, b, g)
     if mode == "mxfp8":
-        want = (
+        expected = (
             rounded(g, mode) @ rounded(b.T, mode).T,
             rounded(g.T, mode) @ rounded(a.T, mode).T,
         )
     else:
-        want = g @ b, g.T @ a
-    np.testing.assert_allclose(da, want[0], rtol=1e-3, atol=1e-3)
-    np.testing.assert_allclose(db, want[1], rtol=1e-3, atol=1e-3)
+        expected = g @ b, g.T @ a
+    np.testing.assert_allclose(da, expected[0], rtol=1e-3, atol=1e-3)
+    np.testing.assert_allclose(db, expected[1], rtol=1e-3, atol=1e-3)
 
 
-def test_what_four_bits_cut_off_does_not_move():
+def test_clipped_numbers_have_no_derivative():
     a, b = np.ones((2, 16), "float32"), np.ones((3, 16), "float32")
     a[0, 0] = 1e5  # beyond 0.5 * 6 * 448
     slope = mj.grad(
@@ -76,9 +76,9 @@ def test_axes_and_sizes():
     a, b = a.astype("float32"), b.astype("float32")
     axes = (((2, 3), (3, 0)), ((0,), (1,)))
     got = nn.scaled_dot_general(a, b, axes, configs=how)
-    plain = nn.scaled_dot_general(a, b, axes)
-    assert got.shape == plain.shape == (2, 3, 5)
-    np.testing.assert_allclose(got, plain, atol=0.8)
+    dense_result = nn.scaled_dot_general(a, b, axes)
+    assert got.shape == dense_result.shape == (2, 3, 5)
+    np.testing.assert_allclose(got, dense_result, atol=0.8)
     short = nn.scaled_dot_general(a[0, 0], b[0, 0, :, :].repeat(2, 1), MATRICES, configs=how)
     assert short.shape == (4, 5)
     nothing = nn.scaled_dot_general(0 * a[0, 0], a[0, 0], MATRICES, configs=configs("nvfp4"))

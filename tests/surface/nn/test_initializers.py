@@ -56,7 +56,7 @@ def test_delta_orthogonal():
     np.testing.assert_allclose((x**2).sum(), (middle**2).sum())
 
 
-def test_plain_ones():
+def test_simple_initializers():
     np.testing.assert_array_equal(initializers.zeros(KEY, (2,)), [0, 0])
     assert initializers.ones(KEY, (2,), jnp.int8).dtype == jnp.int8
     np.testing.assert_array_equal(initializers.constant(3)(KEY, (2,)), [3, 3])

@@ -1,4 +1,4 @@
-"""odeint against solutions that are known, its slopes against theirs, and SciPy's steps."""
+"""odeint and its derivatives against known solutions, and its steps against SciPy's."""
 
 import numpy as np
 import pytest
@@ -13,12 +13,12 @@ TIGHT = {"rtol": 1e-9, "atol": 1e-9}
 T = np.array([0.0, 0.3, 1.0, 1.5])
 
 
-def close(got, want, tol=1e-7):
-    np.testing.assert_allclose(got, want, rtol=tol, atol=tol)
+def close(got, expected, tol=1e-7):
+    np.testing.assert_allclose(got, expected, rtol=tol, atol=tol)
 
 
 def oscillator(y, t, rate):
-    """Its solution is a rotation by rate * t."""
+    """Return an oscillator, whose solution is a rotation by rate * t."""
     return {"x": -rate * y["v"], "v": rate * y["x"]}
 
 
@@ -56,16 +56,16 @@ def test_solutions_and_slopes():
 
 
 def test_complex_numbers_and_lanes():
-    def turned(a, rate):
+    def rotated(a, rate):
         y = odeint(lambda y, t: 1j * rate * y, a, jnp.array([0.0, 1.0]), **TIGHT)
         return y[-1]
 
     def energy(a, rate):
-        return abs(turned(a, rate) - 1) ** 2
+        return abs(rotated(a, rate) - 1) ** 2
 
     with mj.enable_x64():
         a, rates = jnp.array(1 + 2j), jnp.array([0.5, 2.0])
-        run = lambda r: (turned(a, r), *mj.grad(energy, (0, 1))(a, r))
+        run = lambda r: (rotated(a, r), *mj.grad(energy, (0, 1))(a, r))
         ys, by_a, by_rate = mj.jit(mj.vmap(run))(rates)
     turn = np.exp(1j * np.array(rates))
     rest = np.array(a) * turn - 1
@@ -82,8 +82,8 @@ def test_second_derivatives():
         close(mj.jit(mj.grad(mj.grad(f)))(2.0), 0.25 * np.exp(-1.0), 1e-6)
 
 
-def test_the_steps_of_scipy():
-    """Both count evaluations alike: 6 a step, and two to begin."""
+def test_steps_match_scipy():
+    """Both count evaluations in the same way: 6 per step, and two initial ones."""
     calls = []
 
     def f(y, t):
@@ -93,21 +93,21 @@ def test_the_steps_of_scipy():
     with mj.enable_x64():
         y = odeint(f, jnp.array(1.0), jnp.array([0.0, 2.0]), rtol=1e-6, atol=1e-6)
         mj.effects_barrier()
-    want = scipy.integrate.solve_ivp(
+    expected = scipy.integrate.solve_ivp(
         lambda t, y: -y * t, (0, 2), [1.0], "RK45", rtol=1e-6, atol=1e-6
     )
     assert abs(y[1] - np.exp(-2)) < 1e-5
-    assert (len(calls) - 2) % 6 == 0 and abs(len(calls) - want.nfev) <= 24
+    assert (len(calls) - 2) % 6 == 0 and abs(len(calls) - expected.nfev) <= 24
 
 
 def test_limits_of_steps():
     f = lambda y, t: -y
-    loose = {"rtol": 1e-2, "atol": 1e-2}
+    tolerances = {"rtol": 1e-2, "atol": 1e-2}
     t = jnp.array([0.0, 4.0])
-    y = [odeint(f, jnp.array(1.0), t, hmax=h, **loose)[1] for h in (np.inf, 0.05)]
+    y = [odeint(f, jnp.array(1.0), t, hmax=h, **tolerances)[1] for h in (np.inf, 0.05)]
     assert abs(y[1] - np.exp(-4)) < 1e-6 < abs(y[0] - np.exp(-4))
-    # Two steps do not get there: the last polynomial goes on.
-    assert not abs(odeint(f, jnp.array(1.0), t, mxstep=2, **loose)[1] - np.exp(-4)) < 1e-4
+    # Two steps do not reach the end: the last polynomial extrapolates.
+    assert not abs(odeint(f, jnp.array(1.0), t, mxstep=2, **tolerances)[1] - np.exp(-4)) < 1e-4
     assert odeint(f, jnp.array(2.0), jnp.zeros(1)).tolist() == [2]
 
 
@@ -133,10 +133,10 @@ def test_sizes_of_steps():
     assert ode.optimal_step_size(0.5, 1e9) == pytest.approx(0.1)
     assert ode.optimal_step_size(0.5, 0.99) == 0.5
     assert ode.optimal_step_size(1.0, 16.0, safety=1.0, order=4.0) == 0.5
-    still = jnp.zeros(2)
-    h = ode.initial_step_size(lambda y, t: 0 * y, 0.0, still, 4, 1e-5, 1e-5, still)
-    assert h == pytest.approx(1e-6)  # as much as can be said of nothing that moves
-    ratio = ode.mean_error_ratio(jnp.array([3e-3j, 4e-3]), 1e-3, 0.0, still + 1, still)
+    constant = jnp.zeros(2)
+    h = ode.initial_step_size(lambda y, t: 0 * y, 0.0, constant, 4, 1e-5, 1e-5, constant)
+    assert h == pytest.approx(1e-6)  # the value of a constant solution
+    ratio = ode.mean_error_ratio(jnp.array([3e-3j, 4e-3]), 1e-3, 0.0, constant + 1, constant)
     assert ratio == pytest.approx(np.sqrt(12.5))
     assert ode.map(abs, [-1, 2]) == [1, 2]
     with pytest.raises(ValueError, match="argument"):

@@ -1,4 +1,4 @@
-"""Samples against their distribution functions, and derivatives in parameters.
+"""Samples against their distribution functions, and derivatives by parameters.
 
 Each test draws one fixed sample, so that it passes always or never; a right sampler fails
 a Kolmogorov-Smirnov or chi-square test at this level once in ten thousand.
@@ -132,11 +132,11 @@ def test_discrete(name):
     expected = np.array(
         [distribution.cdf(low - 1), *distribution.pmf(inner), distribution.sf(high)]
     )
-    there = expected > 0
-    assert np.asarray(counts)[~there].sum() == 0
-    expected = expected[there] / expected[there].sum() * N
-    found = np.asarray(counts)[there]
-    assert stats.chisquare(found, expected).pvalue > LEVEL
+    exists = expected > 0
+    assert np.asarray(counts)[~exists].sum() == 0
+    expected = expected[exists] / expected[exists].sum() * N
+    result = np.asarray(counts)[exists]
+    assert stats.chisquare(result, expected).pvalue > LEVEL
 
 
 # ------------------------------------------------------- bits, recorded from JAX 0.10.2
@@ -170,27 +170,27 @@ def test_bits_of_gumbel_numbers():
 
 def test_choices_by_the_finest_gumbel_numbers():
     key, mode = random.key(3), "highest"
-    found = random.categorical(key, jnp.zeros((8, 5)), mode=mode)
-    assert found.tolist() == [0, 1, 1, 0, 1, 0, 4, 1]
-    found = random.categorical(key, jnp.zeros((2, 5)), shape=(3, 2), replace=False, mode=mode)
-    assert found.tolist() == [[0, 1], [4, 4], [2, 3]]
-    found = random.choice(key, 5, (3,), False, jnp.arange(1.0, 6), mode=mode)
-    assert found.tolist() == [4, 0, 2]
+    result = random.categorical(key, jnp.zeros((8, 5)), mode=mode)
+    assert result.tolist() == [0, 1, 1, 0, 1, 0, 4, 1]
+    result = random.categorical(key, jnp.zeros((2, 5)), shape=(3, 2), replace=False, mode=mode)
+    assert result.tolist() == [[0, 1], [4, 4], [2, 3]]
+    result = random.choice(key, 5, (3,), False, jnp.arange(1.0, 6), mode=mode)
+    assert result.tolist() == [4, 0, 2]
 
 
 @pytest.mark.parametrize("dtype, last", [("float16", 718), ("bfloat16", 720)])
 def test_binomial_numbers_are_drawn_in_the_type_of_the_probability(dtype, last):
     n, p = jnp.array([10, 100, 1000]), jnp.array([[0.1], [0.7]])
-    found = random.binomial(random.key(3), n, p, dtype=dtype)
-    assert found.dtype == dtype
-    assert found.astype(int).tolist() == [[0, 10, 88], [7, 66, last]]
+    result = random.binomial(random.key(3), n, p, dtype=dtype)
+    assert result.dtype == dtype
+    assert result.astype(int).tolist() == [[0, 10, 88], [7, 66, last]]
 
 
 def test_parameters_of_more_axes_than_the_sample():
     key, three = random.key(3), jnp.array([1.0, 2.0, 3.0])
-    found = random.weibull_min(key, three, jnp.array([[0.5], [2.0]]))
-    want = [[0.005919428, 0.011838855, 0.017758284], [0.27737668, 0.55475336, 0.83213]]
-    np.testing.assert_allclose(found, want, rtol=1e-5)
+    result = random.weibull_min(key, three, jnp.array([[0.5], [2.0]]))
+    expected = [[0.005919428, 0.011838855, 0.017758284], [0.27737668, 0.55475336, 0.83213]]
+    np.testing.assert_allclose(result, expected, rtol=1e-5)
     assert random.double_sided_maxwell(key, 0.0, three).shape == (3, 3)
     assert random.double_sided_maxwell(key, 0.0, three, (2,)).shape == (2, 3)
 
@@ -222,8 +222,8 @@ def test_orders():
     assert [sorted(r) for r in free.tolist()] == [list(range(50))] * 4
     assert len({tuple(r) for r in free.tolist()}) == 4
     keys = random.split(random.key(0), 5)
-    again = random.permutation(random.key(3), keys)
-    assert sorted(random.key_data(again).tolist()) == sorted(random.key_data(keys).tolist())
+    repeated = random.permutation(random.key(3), keys)
+    assert sorted(random.key_data(repeated).tolist()) == sorted(random.key_data(keys).tolist())
 
 
 def test_orders_are_equally_likely():
@@ -302,7 +302,7 @@ def test_extremes():
 
 
 @pytest.mark.parametrize("a", [0.2, 0.9, 1.0, 2.5, 30.0])
-def test_gamma_moves_with_its_parameter(a):
+def test_gamma_derivatives(a):
     key = random.key(4)
     x, slope = mj.jvp(lambda v: random.gamma(key, v, (50,)), (a,), (1.0,))
     h = 1e-4 * a
@@ -333,7 +333,7 @@ PARAMETERS = {
 
 
 @pytest.mark.parametrize("name", PARAMETERS)
-def test_samples_move_with_parameters(name):
+def test_derivatives_by_parameters(name):
     draw, a = PARAMETERS[name]
     key = random.key(8)
     with mj.enable_x64(True):
@@ -358,7 +358,7 @@ KEY = random.key(0)
 
 
 @pytest.mark.parametrize(
-    ("args", "given", "sentence"),
+    ("args", "kwargs", "sentence"),
     [
         ((), {}, "missing 1 required positional argument: 'key'"),
         ((KEY,), {"b": 1.0}, "got an unexpected keyword argument 'b'"),
@@ -367,22 +367,22 @@ KEY = random.key(0)
         ((KEY, 1.0), {"sigma": 2.0}, "got multiple values for argument 'sigma'"),
     ],
 )
-def test_arguments_are_refused_as_python_refuses_them(args, given, sentence):
+def test_invalid_arguments_raise_as_in_python(args, kwargs, sentence):
     with pytest.raises(TypeError) as caught:
-        random.lognormal(*args, **given)
+        random.lognormal(*args, **kwargs)
     assert f"lognormal() {sentence}" in str(caught.value)
 
 
 def test_arguments_by_name_are_those_by_position():
-    wanted = random.lognormal(KEY, 0.5, (3,), jnp.float16)
-    for args, given in (
+    expected = random.lognormal(KEY, 0.5, (3,), jnp.float16)
+    for args, kwargs in (
         ((KEY, 0.5), {"dtype": "float16", "shape": [3]}),
         ((), {"shape": jnp.array([3]), "key": KEY, "dtype": jnp.float16, "sigma": 0.5}),
     ):
-        assert (random.lognormal(*args, **given) == wanted).all()
+        assert (random.lognormal(*args, **kwargs) == expected).all()
 
 
-def test_only_what_places_its_result_takes_out_sharding():
+def test_out_sharding_is_accepted_only_where_supported():
     assert random.wald(KEY, 1.0, out_sharding=None).shape == ()
     with pytest.raises(TypeError, match="unexpected keyword argument 'out_sharding'"):
         random.weibull_min(KEY, 1.0, 1.0, out_sharding=None)
@@ -398,7 +398,7 @@ def test_only_what_places_its_result_takes_out_sharding():
     ],
 )
 def test_halves_are_summed_in_single_precision(draw):
-    """So that the bits are those of sums that are rounded once."""
+    """The bits then agree with sums that are rounded once."""
     sums = [
         e.invars[0].aval.dtype
         for e in straight.equations(mj.make_jaxpr(draw)(KEY).jaxpr)
@@ -408,14 +408,14 @@ def test_halves_are_summed_in_single_precision(draw):
 
 
 def test_ranges_with_further_axes_of_size_one():
-    """One number is drawn for each element of the shape, and lies in its range."""
+    """One number is drawn for each element of the shape, within its range."""
     one, three = random.uniform(KEY), random.uniform(KEY, (3,))
     low, high = jnp.full(1, 2.0), jnp.full(1, 4.0)
-    found = random.uniform(KEY, (), jnp.float32, low, high)
-    assert found.shape == (1,) and found[0] == 2 * one + 2
+    result = random.uniform(KEY, (), jnp.float32, low, high)
+    assert result.shape == (1,) and result[0] == 2 * one + 2
     assert random.uniform(KEY, (), jnp.float32, 2.0, high) == 2 * one + 2
-    found = random.uniform(KEY, (3,), jnp.float32, low, jnp.full((1, 3), 4.0))
-    np.testing.assert_array_equal(found, 2 * three + 2)
+    result = random.uniform(KEY, (3,), jnp.float32, low, jnp.full((1, 3), 4.0))
+    np.testing.assert_array_equal(result, 2 * three + 2)
     for shape, high in (((), jnp.ones(3)), ((1, 3), jnp.ones((2, 1)))):
         with pytest.raises(TypeError, match="do not broadcast to the shape"):
             random.uniform(KEY, shape, jnp.float32, 0.0, high)
@@ -426,8 +426,8 @@ def test_ranges_with_further_axes_of_size_one():
     (("bool", [2, 2, 2]), ("int8", [2, 2, 2]), ("uint32", [2, 2, 2]), ("int64", [3, 2, 2])),
 )
 def test_choices_by_integer_weights_have_the_bits_of_their_float_dtype(dtype, drawn):
-    """Recorded from JAX 0.10.2 with 64 bits: only 64-bit integers weigh as float64."""
+    """Recorded from JAX 0.10.2 with x64: only 64-bit integer weights become float64."""
     with mj.enable_x64(True):
         weights = jnp.array([1, 0, 1, 1], dtype)
-        found = mj.random.choice(mj.random.key(1), 4, (3,), p=weights)
-    assert found.tolist() == drawn
+        result = mj.random.choice(mj.random.key(1), 4, (3,), p=weights)
+    assert result.tolist() == drawn

@@ -1,4 +1,4 @@
-"""The counter-based hashes: published vectors, operands that repeat, lanes."""
+"""The counter-based hashes: published vectors, broadcast operands, lanes."""
 
 import numpy as np
 import pytest
@@ -39,7 +39,7 @@ ALL = [(name, *case) for name, cases in KNOWN.items() for case in cases]
 
 
 @pytest.mark.parametrize(("name", "counter", "key", "result"), ALL)
-def test_known_answers(name, counter, key, result):
+def test_reference_values(name, counter, key, result):
     prim = getattr(hashes, name + "_p")
     out = prim.bind(*map(np.uint32, key), *map(np.uint32, counter))
     assert tuple(int(x) for x in out) == result
@@ -90,7 +90,7 @@ def test_one_function_for_equal_shapes():
 
 
 @pytest.mark.parametrize("dtype", ["bool", "int8", "uint16", "complex64", "float8_e5m2"])
-def test_uniform_bits_refuse_what_the_compiler_dies_of(dtype):
+def test_uniform_bits_of_unsupported_types_raise(dtype):
     bound = jnp.zeros((), dtype)
     for f in (lax.rng_uniform, mj.jit(lax.rng_uniform, static_argnums=2)):
         with pytest.raises(TypeError, match=f"rng_uniform does not accept dtype {dtype}"):

@@ -1,6 +1,6 @@
 """`jax_debug_key_reuse`: using a random key twice raises, traced and evaluated.
 
-Key sentences are recorded from JAX 0.10.2; what JAX takes for reuse and is none, is none.
+Key sentences are recorded from JAX 0.10.2; JAX's false positives are not reported.
 """
 
 import pytest
@@ -162,12 +162,12 @@ REUSE = {
 
 
 @pytest.mark.parametrize("name", FINE)
-def test_a_program_that_uses_each_key_once_is_taken(name):
+def test_programs_that_use_each_key_once(name):
     mj.make_jaxpr(FINE[name])(random.key(0))
 
 
 @pytest.mark.parametrize("name", REUSE)
-def test_a_program_that_uses_a_key_twice_is_refused(name):
+def test_programs_that_reuse_a_key_raise(name):
     program, sentence = REUSE[name]
     with pytest.raises(KeyReuseError) as e:
         mj.jit(program).trace(random.key(0))
@@ -178,7 +178,7 @@ EAGER = "twice,child twice,row twice,overlap,in lanes,after cond,after scan,slop
 
 
 @pytest.mark.parametrize("name", EAGER)
-def test_evaluation_refuses_keys_that_were_consumed(name):
+def test_evaluation_with_consumed_keys_raises(name):
     with pytest.raises(KeyReuseError, match=r"^Previously-consumed key passed to"):
         REUSE[name][0](random.key(0))
 
@@ -186,11 +186,11 @@ def test_evaluation_refuses_keys_that_were_consumed(name):
 @pytest.mark.parametrize(
     "name", ["children", "rows", "folded", "cloned", "rolled", "scan, then", "recomputed"]
 )
-def test_evaluation_takes_keys_that_were_not(name):
+def test_evaluation_with_fresh_keys(name):
     FINE[name](random.key(0))
 
 
-def test_the_error_says_where_the_key_was_used_first():
+def test_errors_name_the_first_use():
     key = random.key(0)
     draw(key)  # here
     with pytest.raises(
@@ -208,13 +208,13 @@ def test_constants_and_several_calls_of_a_function_count():
         f(2.0)
 
 
-def test_nothing_is_checked_where_the_option_is_off():
+def test_no_check_without_the_option():
     key = random.key(0)
     with mj.debug_key_reuse(False):
         assert draw(key) == draw(key) == mj.jit(draw)(key)
     draw(key)  # what was done then does not count
 
 
-def test_words_are_no_keys():
+def test_words_are_not_keys():
     words = random.PRNGKey(0)
     assert draw(words) == draw(words)

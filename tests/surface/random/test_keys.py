@@ -82,7 +82,7 @@ def test_bad_seeds(seed, error, text):
             make(seed)
 
 
-def test_a_key_is_no_seed():
+def test_keys_are_not_seeds():
     with pytest.raises(TypeError, match="was given a PRNG key"):
         random.key(random.key(0))
 
@@ -105,8 +105,8 @@ def test_impls(impl):
     assert words(key).shape == (IMPLS[impl],)
     assert random.key_dtype(impl) == key.dtype
     assert mj.dtypes.issubdtype(key.dtype, mj.dtypes.prng_key)
-    again = random.wrap_key_data(words(key), impl=impl)
-    assert bool(again == key)
+    repeated = random.wrap_key_data(words(key), impl=impl)
+    assert bool(repeated == key)
     assert random.key(7, dtype=key.dtype) == key
     children = random.split(key, (2, 3))
     assert children.shape == (2, 3) and words(children).shape == (2, 3, IMPLS[impl])
@@ -153,7 +153,7 @@ def test_custom_prng_option():
         assert random.split(np.zeros(2, np.uint32)).dtype == random.key_dtype()
 
 
-def test_what_impl_means():
+def test_impl_arguments():
     with pytest.raises(ValueError, match='unrecognized PRNG implementation "foo"'):
         random.key(0, impl="foo")
     with pytest.raises(TypeError, match="unrecognized type"):
@@ -290,21 +290,21 @@ def test_in_programs():
     assert chosen == random.split(KEYS[0])[0]
 
 
-def test_a_program_for_words_is_not_one_for_keys():
+def test_raw_words_and_keys_compile_separately():
     first = mj.jit(lambda x: x[0])
     raw = random.split(random.PRNGKey(0))
     assert first(KEYS).shape == () and first(raw).shape == (2,) and first(KEYS).shape == ()
 
 
 def test_copies():
-    for again in (
+    for repeated in (
         pickle.loads(pickle.dumps(KEYS)),
         copy.deepcopy(KEYS),
         mj.device_put(KEYS),
         KEYS.copy(),
         mj.block_until_ready(KEYS),
     ):
-        assert (again == KEYS).all() and again.dtype == KEYS.dtype
+        assert (repeated == KEYS).all() and repeated.dtype == KEYS.dtype
 
 
 def test_text():
@@ -330,7 +330,7 @@ def test_text():
         lambda k: mj.grad(lambda _: 1.0)(k),
     ],
 )
-def test_keys_are_no_numbers(use):
+def test_keys_are_not_numbers(use):
     with pytest.raises(TypeError):
         use(random.key(0))
 
@@ -345,7 +345,7 @@ def test_pmap_over_keys():
     assert words(children[n - 1]).tolist() == words(random.split(keys[n - 1])).tolist()
 
 
-def test_keys_are_close_where_they_are_equal():
+def test_allclose_of_keys_is_equality():
     keys = mj.random.split(mj.random.key(0))
     assert jnp.isclose(keys, keys[0]).tolist() == [True, False]
     assert jnp.allclose(keys, keys) and not jnp.allclose(keys[0], keys[1])

@@ -1,4 +1,4 @@
-"""Generators that keep their state.  Numbers recorded from JAX 0.10.2."""
+"""Stateful generators.  Numbers were recorded from JAX 0.10.2."""
 
 import numpy as np
 import pytest
@@ -8,7 +8,7 @@ import minijax.numpy as jnp
 from minijax.experimental import random
 
 
-def test_numbers_follow_one_another():
+def test_successive_numbers():
     rng = random.stateful_rng(0)
     first, second = rng.key(), rng.key()
     assert mj.random.key_data(first).tolist() == [1797259609, 2579123966]
@@ -31,9 +31,9 @@ def test_numbers_follow_one_another():
 def test_transformations():
     rng = random.stateful_rng(0)
     draw = mj.jit(lambda g: g.uniform())
-    found = [float(draw(rng)) for _ in range(3)]
+    result = [float(draw(rng)) for _ in range(3)]
     other = random.stateful_rng(0)
-    assert found == [float(other.uniform()) for _ in range(3)]
+    assert result == [float(other.uniform()) for _ in range(3)]
     closed = mj.jit(other.uniform)
     assert float(closed()) == float(draw(rng)) != float(closed())
     lanes = random.stateful_rng(0).split(3)

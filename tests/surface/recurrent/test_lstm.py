@@ -1,4 +1,4 @@
-"""LSTM networks against loops in NumPy; their slopes, lanes and weights."""
+"""LSTM networks against loops in NumPy; derivatives, lanes and weights."""
 
 import numpy as np
 import pytest
@@ -28,11 +28,11 @@ def sigmoid(x):
 
 
 def unpacked(w, size, hidden, layers, both):
-    """Weights by pseudo-layer, cut one after the other."""
+    """Return the weights of each pseudo-layer, split one after the other."""
     count = layers * (2 if both else 1)
-    found, start = {"W": {}, "U": {}, "b": {}, "d": {}}, 0
+    result, start = {"W": {}, "U": {}, "b": {}, "d": {}}, 0
 
-    def cut(*shape):
+    def weights(*shape):
         nonlocal start
         start += np.prod(shape)
         return w[start - np.prod(shape) : start].reshape(shape)
@@ -40,16 +40,16 @@ def unpacked(w, size, hidden, layers, both):
     for k in range(count):
         first = k < (2 if both else 1)
         width = size if first else hidden * (2 if both else 1)
-        found["W"][k] = cut(4 * hidden, width)
-        found["U"][k] = cut(4 * hidden, hidden)
+        result["W"][k] = weights(4 * hidden, width)
+        result["U"][k] = weights(4 * hidden, hidden)
     for k in range(count):
-        found["b"][k], found["d"][k] = cut(4 * hidden), cut(4 * hidden)
+        result["b"][k], result["d"][k] = weights(4 * hidden), weights(4 * hidden)
     assert start == len(w)
-    return found
+    return result
 
 
 def loop(x, h_0, c_0, w, kind):
-    """Number by number: sequences, layers, directions, times."""
+    """Compute a network by loops over sequences, layers, directions and times."""
     _, hidden, layers, both = kind
     parts = unpacked(w, *kind)
     directions = 2 if both else 1
@@ -88,10 +88,10 @@ def test_networks(kind):
         return flat, rnn.lstm_ref(x, h, c, *parts, LENGTHS, *options), one
 
     with mj.enable_x64():
-        found = run(*args)
-    want = loop(*args, kind)
-    for way in found:
-        for got, exact in zip(way, want, strict=True):
+        result = run(*args)
+    expected = loop(*args, kind)
+    for way in result:
+        for got, exact in zip(way, expected, strict=True):
             np.testing.assert_allclose(got, exact, atol=1e-12)
 
 
@@ -108,14 +108,14 @@ def test_derivatives_and_lanes():
         alone = [np.asarray(both(v, w)[1][1]) for v in many]
         # The Hessian goes through both primitives forwards.
         slope = mj.grad(loss, 1)
-        turned = mj.jit(lambda v: mj.jvp(lambda w: slope(x, w), (w,), (v,))[1])(w)
+        swapped = mj.jit(lambda v: mj.jvp(lambda w: slope(x, w), (w,), (v,))[1])(w)
         (high, above), (low, below) = (both(x * s, w * s) for s in (1 + 1e-5, 1 - 1e-5))
         across = [np.asarray(both(x, w * s)[1][1]) for s in (1 + 1e-5, 1 - 1e-5)]
     middle = [(np.asarray(a) + np.asarray(b)) / 2 for a, b in zip(above, below, strict=True)]
     along = np.vdot(middle[0], x) + np.vdot(middle[1], w)
     np.testing.assert_allclose(along, (float(high) - float(low)) / 2e-5, rtol=1e-7)
     np.testing.assert_allclose(lanes, alone, atol=1e-12)
-    np.testing.assert_allclose(turned, (across[0] - across[1]) / 2e-5, atol=1e-8)
+    np.testing.assert_allclose(swapped, (across[0] - across[1]) / 2e-5, atol=1e-8)
 
 
 def test_weights():
@@ -123,15 +123,15 @@ def test_weights():
     w = rnn.init_lstm_weight(mj.random.key(0), *kind)
     assert w.shape == (rnn.get_num_params_in_lstm(*kind),) and w.dtype == "float32"
     assert 0.45 < abs(w).max() <= 0.5 and abs(w.mean()) < 0.05
-    found = rnn.unpack_lstm_weights(w, *kind)
-    for mine, want in zip(found, unpacked(np.asarray(w), *kind).values(), strict=True):
-        assert [*mine] == [0, 1, 2, 3]
-        for k, value in mine.items():
-            np.testing.assert_array_equal(value, want[k])
+    result = rnn.unpack_lstm_weights(w, *kind)
+    for actual, expected in zip(result, unpacked(np.asarray(w), *kind).values(), strict=True):
+        assert [*actual] == [0, 1, 2, 3]
+        for k, value in actual.items():
+            np.testing.assert_array_equal(value, expected[k])
     swapped = rnn.swap_lstm_gates(w, *kind)
     np.testing.assert_array_equal(rnn.swap_lstm_gates(swapped, *kind), w)
-    for mine, old in zip(rnn.unpack_lstm_weights(swapped, *kind), found, strict=True):
-        i, f, g, o = np.split(np.asarray(mine[3]), 4)
+    for actual, old in zip(rnn.unpack_lstm_weights(swapped, *kind), result, strict=True):
+        i, f, g, o = np.split(np.asarray(actual[3]), 4)
         np.testing.assert_array_equal(np.concatenate([i, f, o, g]), old[3])
 
 
@@ -140,7 +140,7 @@ def test_programs_and_types():
     run = lambda *a: rnn.lstm(*a, LENGTHS, 2, 3, 1, 0.0, False)
     jaxpr = mj.make_jaxpr(run)(x, h, c, w)
     assert "rnn_fwd" in str(jaxpr) and "rnn_bwd" not in str(jaxpr)
-    out, kept = rnn.lstm_fwd(x, h, c, w, LENGTHS, 2, 3, 1, 0.0, False, None)
+    out, residuals = rnn.lstm_fwd(x, h, c, w, LENGTHS, 2, 3, 1, 0.0, False, None)
     params = dict(
         zip(
             ("input_size", "hidden_size", "num_layers", "dropout", "bidirectional"),
@@ -149,14 +149,14 @@ def test_programs_and_types():
         ),
         cudnn_allow_tf32=True,
     )
-    avals = [mj.typeof(v) for v in kept[:5]]
+    avals = [mj.typeof(v) for v in residuals[:5]]
     assert [a.shape for a in rnn.rnn_abstract_eval(*avals, **params)] == [
         (B, T, 3),
         (1, B, 3),
         (1, B, 3),
         (0,),
     ]
-    back = rnn.lstm_bwd(2, 3, 1, 0.0, False, None, kept, out)
+    back = rnn.lstm_bwd(2, 3, 1, 0.0, False, None, residuals, out)
     assert [v.shape for v in back] == [x.shape, h.shape, c.shape, w.shape, (B,)]
     assert [rnn.rnn_fwd_p.name, rnn.rnn_bwd_p.name] == ["rnn_fwd", "rnn_bwd"]
 
@@ -165,13 +165,13 @@ def test_messages():
     x, h, c, w = (v.astype("float32") for v in draw(2, 3, 1, False))
     parts = rnn.unpack_lstm_weights(w, 2, 3, 1, False)
     short = LENGTHS.astype("int8")
-    for lengths, dropout, precision, said in (
+    for lengths, dropout, precision, message in (
         (short, 0.0, None, "can only be int32"),
         (LENGTHS, 0.5, None, "Dropout not supported in LSTM"),
         (LENGTHS, 0.0, "default", "bfloat16 support not implemented"),
     ):
-        with pytest.raises(NotImplementedError, match=said):
+        with pytest.raises(NotImplementedError, match=message):
             rnn.lstm(x, h, c, w, lengths, 2, 3, 1, dropout, False, precision)
         if precision is None:
-            with pytest.raises(NotImplementedError, match=said):
+            with pytest.raises(NotImplementedError, match=message):
                 rnn.lstm_ref(x, h, c, *parts, lengths, 2, 3, 1, dropout, False)

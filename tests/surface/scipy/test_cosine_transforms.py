@@ -29,8 +29,8 @@ def test_values(dtype):
 def test_inverses_and_derivatives():
     x = X[0].astype("float32")
     for norm in (None, "ortho"):
-        there = fft.dctn(x, norm=norm)
-        np.testing.assert_allclose(fft.idctn(there, norm=norm), x, rtol=1e-5, atol=1e-6)
+        exists = fft.dctn(x, norm=norm)
+        np.testing.assert_allclose(fft.idctn(exists, norm=norm), x, rtol=1e-5, atol=1e-6)
     # Orthogonal: the transpose of the derivative is the inverse.
     _, pull = mj.vjp(lambda x: fft.dct(x, norm="ortho"), x)
     np.testing.assert_allclose(pull(x)[0], fft.idct(x, norm="ortho"), atol=1e-6)

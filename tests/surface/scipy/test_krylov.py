@@ -1,4 +1,4 @@
-"""cg, bicgstab, gmres against direct solves; derivatives, lanes, trees, what stops them."""
+"""cg, bicgstab and gmres against direct solves; derivatives, lanes, trees, stopping."""
 
 import functools
 
@@ -40,21 +40,21 @@ def test_solutions_and_derivatives(name):
             return solver(A, b, tol=1e-11, **options)[0]
 
         diagonal = jnp.diag(A)
-        found = {"plain": solution(A, b), "by M": solution(A, b, M=lambda x: x / diagonal)}
+        result = {"plain": solution(A, b), "by M": solution(A, b, M=lambda x: x / diagonal)}
         slopes = mj.grad(
             lambda A, b: jnp.sum(jnp.sin(solution(A, b, M=jnp.diag(1 / diagonal)))), (0, 1)
         )(A, b)
         if not general:
-            return found, slopes
-        found["function"] = solution(lambda x: A @ x, b, x0=jnp.ones(N))
+            return result, slopes
+        result["function"] = solution(lambda x: A @ x, b, x0=jnp.ones(N))
         lanes = mj.vmap(lambda s: solution(A * s, b))(jnp.array([1.0, 3.0, 0.5]))
         twice = mj.jacfwd(mj.grad(lambda b: jnp.sum(solution(A, b) ** 3)))(b)
-        return found, slopes, lanes, twice, mj.jvp(solution, (A, b), (A.T, 2 * b))[1]
+        return result, slopes, lanes, twice, mj.jvp(solution, (A, b), (A.T, 2 * b))[1]
 
     with mj.enable_x64():
-        found, (by_A, by_b), *rest = program(A, B)
+        result, (by_A, by_b), *rest = program(A, B)
     x, inverse = np.linalg.solve(A, B), np.linalg.inv(A)
-    for way, got in found.items():
+    for way, got in result.items():
         close(got, x, err_msg=way)
     ct = inverse.T @ np.cos(x)
     close(by_b, ct)
@@ -91,7 +91,7 @@ def test_complex_trees(name):
 
 
 @every_solver
-def test_what_stops_it(name):
+def test_stopping_criteria(name):
     solver, A, _ = SOLVERS[name]
     A, b = A.astype("float32"), B.astype("float32")
     options = {} if name in ("cg", "bicgstab") else {"restart": 2}
@@ -107,7 +107,7 @@ def test_what_stops_it(name):
     assert not np.any(run(0 * b, 200, 0.0))
 
 
-def test_directions_of_a_round_are_enough_for_the_least_residual():
+def test_residuals_are_minimal_over_a_cycle():
     b = B.astype("float32")
     for m in (3,):
         basis = np.stack([np.linalg.matrix_power(GENERAL, k) @ B for k in range(m)], 1)
@@ -120,7 +120,7 @@ def test_directions_of_a_round_are_enough_for_the_least_residual():
 
 
 @every_solver
-def test_kinds_of_numbers(name):
+def test_dtypes(name):
     solver = SOLVERS[name][0]
     A = 2 * jnp.eye(3)
     half = "bfloat16"
@@ -133,7 +133,7 @@ def test_kinds_of_numbers(name):
 @every_solver
 def test_messages(name):
     solver, b = SOLVERS[name][0], jnp.ones(2)
-    for A, x0, error, said in (
+    for A, x0, error, message in (
         (np.ones((2, 3)), None, ValueError, r"must be a square matrix.*\(2, 3\)"),
         ([[1.0]], None, TypeError, "must be either a function or ndarray"),
         (3, None, TypeError, "must be either a function or ndarray"),
@@ -141,7 +141,7 @@ def test_messages(name):
         (lambda x: x, jnp.ones(3), ValueError, "must have matching shapes"),
         (lambda x: x[:1], None, ValueError, "output shapes must match b"),
     ):
-        with pytest.raises(error, match=said):
+        with pytest.raises(error, match=message):
             solver(A, b, x0)
     with pytest.raises(ValueError, match="invalid solve_method qr"):
         linalg.gmres(jnp.eye(2), b, solve_method="qr")

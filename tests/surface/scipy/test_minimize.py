@@ -1,4 +1,4 @@
-"""minimize by BFGS and L-BFGS, on the functions that papers on the subject use."""
+"""minimize by BFGS and L-BFGS, on common test functions."""
 
 import numpy as np
 import pytest
@@ -35,39 +35,39 @@ PROBLEMS = {
 
 
 @pytest.mark.parametrize("method", METHODS)
-def test_least_values(method):
+def test_minima(method):
     options = {"gtol": 1e-7} if method == "BFGS" else {"gtol": 1e-7, "ftol": 1e-18}
 
     def run(f, x0):
-        found = minimize(f, x0, method=method, options=options)
-        return found, mj.value_and_grad(f)(found.x)
+        result = minimize(f, x0, method=method, options=options)
+        return result, mj.value_and_grad(f)(result.x)
 
     with mj.enable_x64():
         results = mj.jit(
             lambda starts: [run(f, x) for (f, *_), x in zip(PROBLEMS.values(), starts)]
         )([jnp.array(x0) for _, x0, *_ in PROBLEMS.values()])
-    for name, (found, (value, slope)) in zip(PROBLEMS, results, strict=True):
+    for name, (result, (value, slope)) in zip(PROBLEMS, results, strict=True):
         _, _, solution, most = PROBLEMS[name]
-        assert found.success and found.status == 0, name
-        np.testing.assert_allclose(found.x, solution, atol=1e-6, err_msg=name)
-        assert found.nit <= found.nfev == found.njev <= most, name
-        np.testing.assert_allclose(found.fun, value, atol=1e-20)
-        np.testing.assert_allclose(found.jac, slope, atol=1e-9)
-        assert abs(found.jac).max() < 1e-7
+        assert result.success and result.status == 0, name
+        np.testing.assert_allclose(result.x, solution, atol=1e-6, err_msg=name)
+        assert result.nit <= result.nfev == result.njev <= most, name
+        np.testing.assert_allclose(result.fun, value, atol=1e-20)
+        np.testing.assert_allclose(result.jac, slope, atol=1e-9)
+        assert abs(result.jac).max() < 1e-7
 
 
 def test_the_inverse_hessian():
     with mj.enable_x64():
-        found = minimize(himmelblau, jnp.ones(2), method="BFGS")
+        result = minimize(himmelblau, jnp.ones(2), method="BFGS")
     exact = np.linalg.inv([[74, 20], [20, 34]])  # 12 x^2 + 4 y - 42, 4 (x + y) ...
-    np.testing.assert_allclose(found.hess_inv, exact, rtol=0.1)
+    np.testing.assert_allclose(result.hess_inv, exact, rtol=0.1)
 
 
 def test_single_precision():
     for method in METHODS:
-        found = minimize(rosenbrock, np.zeros(2, "float32"), method=method)
-        assert found.success and found.x.dtype == "float32"
-        np.testing.assert_allclose(found.x, [1, 1], atol=2e-3)
+        result = minimize(rosenbrock, np.zeros(2, "float32"), method=method)
+        assert result.success and result.x.dtype == "float32"
+        np.testing.assert_allclose(result.x, [1, 1], atol=2e-3)
 
 
 def test_complex_numbers():
@@ -77,11 +77,11 @@ def test_complex_numbers():
         return sum(abs(z - near) ** 2) + abs(z[0] * z[1]) ** 2
 
     options = {"gtol": 1e-4, "ftol": 0}
-    found = minimize(f, jnp.ones(2, "complex64"), method=LBFGS, options=options)
+    result = minimize(f, jnp.ones(2, "complex64"), method=LBFGS, options=options)
     pairs = lambda x: f(x[:2] + 1j * x[2:])
-    want = scipy.optimize.minimize(pairs, np.array([1, 1, 0, 0.0]))
-    assert found.success and abs(found.fun - want.fun) < 1e-4
-    np.testing.assert_allclose(abs(found.jac), 0, atol=1e-4)
+    expected = scipy.optimize.minimize(pairs, np.array([1, 1, 0, 0.0]))
+    assert result.success and abs(result.fun - expected.fun) < 1e-4
+    np.testing.assert_allclose(abs(result.jac), 0, atol=1e-4)
     with pytest.raises(TypeError, match="BFGS minimizes over real numbers"):
         minimize(f, jnp.ones(2, "complex64"), method="BFGS")
 
@@ -94,7 +94,7 @@ def test_lanes_and_arguments():
     np.testing.assert_allclose(run(jnp.arange(3.0)), [[0, 0], [1, 1], [2, 2]], atol=1e-4)
 
 
-def test_what_ends_it():
+def test_stopping_criteria():
     # Its gradient leads uphill.
     wrong = mj.custom_jvp(lambda x: jnp.sum((x - 1) ** 2))
     wrong.defjvp(lambda x, t: (wrong(*x), jnp.sum(2 * (1 - x[0]) * t[0])))
@@ -106,14 +106,14 @@ def test_what_ends_it():
     for method in METHODS:
         run = runner(method)
         for n in (0, 3):
-            found = run({"maxiter": n, "gtol": 1e-5})
-            assert (found.nit, found.status, found.success) == (n, 1, False)
+            result = run({"maxiter": n, "gtol": 1e-5})
+            assert (result.nit, result.status, result.success) == (n, 1, False)
         assert 0.1 < abs(run({"maxiter": 90, "gtol": 3.0}).jac).max() < 3
         # Downhill for ever: the values fall, and no step is long enough.
         assert runner(method, lambda x: -jnp.sum(x))({}).status == 5
-        found = runner(method, wrong)({})
-        assert found.status == (3 if method == "BFGS" else 5)
-        assert abs(found.x).max() < 1e-5 and abs(found.fun - 2) < 1e-5
+        result = runner(method, wrong)({})
+        assert result.status == (3 if method == "BFGS" else 5)
+        assert abs(result.x).max() < 1e-5 and abs(result.fun - 2) < 1e-5
     names = ("maxfun", "maxgrad", "ftol")
     run = lambda *values: run_lbfgs(dict(zip(names, values, strict=True)))
     run_lbfgs = runner(LBFGS)
@@ -124,25 +124,25 @@ def test_what_ends_it():
 
 
 def test_progress_counts_relative_to_the_value():
-    """As in SciPy's L-BFGS-B: of a million, a billionth is no progress."""
-    found = minimize(
+    """As in SciPy's L-BFGS-B, `ftol` is relative to large values."""
+    result = minimize(
         lambda x: 1e6 + jnp.sum((x - 3) ** 4),
         jnp.zeros(1),
         method=LBFGS,
         options={"ftol": 1e-7, "gtol": 0.0},
     )
-    assert found.success and found.status == 4 and abs(found.x[0] - 3) < 1
+    assert result.success and result.status == 4 and abs(result.x[0] - 3) < 1
 
 
 def test_options():
     x0 = jnp.zeros(2)
-    found = minimize(rosenbrock, x0, method="BFGS", options={"norm": 1, "gtol": 100.0})
-    assert found.nit == 0
-    found = minimize(rosenbrock, x0, method=LBFGS, tol=100.0)
-    assert found.nit == 0
+    result = minimize(rosenbrock, x0, method="BFGS", options={"norm": 1, "gtol": 100.0})
+    assert result.nit == 0
+    result = minimize(rosenbrock, x0, method=LBFGS, tol=100.0)
+    assert result.nit == 0
     options = {"line_search_maxiter": 1}
-    found = minimize(lambda x: -jnp.sum(x), x0, method="BFGS", options=options)
-    assert found.nfev == 2
+    result = minimize(lambda x: -jnp.sum(x), x0, method="BFGS", options=options)
+    assert result.nfev == 2
 
 
 def test_results_and_messages():
@@ -157,12 +157,12 @@ def test_results_and_messages():
         "njev",
         "nit",
     )
-    for change, error, said in (
+    for change, error, message in (
         ({"args": [1.0]}, TypeError, "args argument .* must be a tuple"),
         ({"method": "CG"}, ValueError, "Method CG not recognized"),
         ({"x0": jnp.zeros((2, 2))}, ValueError, "x0 must have one axis"),
         ({"x0": jnp.zeros(2, int)}, TypeError, "inputs"),
         ({"options": {"disp": True}}, TypeError, "disp"),
     ):
-        with pytest.raises(error, match=said):
+        with pytest.raises(error, match=message):
             minimize(**{"fun": rosenbrock, "x0": jnp.zeros(2), "method": "BFGS", **change})

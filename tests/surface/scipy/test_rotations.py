@@ -1,4 +1,4 @@
-"""Rotation and Slerp against SciPy in float64; slopes, also where nothing is turned."""
+"""Rotation and Slerp against SciPy in float64; derivatives, also at the identity."""
 
 import numpy as np
 import pytest
@@ -26,8 +26,8 @@ V = rng.normal(size=(len(Q), 3))
 SEQUENCES = ["xyz", "zyx", "xzy", "zxz", "yzy"]
 
 
-def close(got, want, tol=1e-12, err_msg=""):
-    np.testing.assert_allclose(got, want, atol=tol, rtol=tol, err_msg=err_msg)
+def close(got, expected, tol=1e-12, err_msg=""):
+    np.testing.assert_allclose(got, expected, atol=tol, rtol=tol, err_msg=err_msg)
 
 
 def test_forms():
@@ -55,7 +55,7 @@ def test_forms():
     with mj.enable_x64():
         got, matrices = mj.jit(run)(Q, V)
     r = scipy.Rotation.from_quat(Q)
-    want = {
+    expected = {
         "quat": r.as_quat(),
         "canonical": r.as_quat(canonical=True, scalar_first=True),
         "matrix": r.as_matrix(),
@@ -73,7 +73,7 @@ def test_forms():
         "mean": r.mean().as_matrix(),
         "weighted": r.mean(np.arange(len(Q))).as_matrix(),
     }
-    for form, value in want.items():
+    for form, value in expected.items():
         close(got[form], value, err_msg=form)
     close(matrices, r.as_matrix())
 
@@ -85,35 +85,35 @@ def test_angles():
         r = Rotation.from_quat(q)
         angles = {s: r.as_euler(s, degrees=True) for s in sequences}
         back = {s: Rotation.from_euler(s, a, True).as_matrix() for s, a in angles.items()}
-        given = {s: Rotation.from_euler(s, v).as_matrix() for s in sequences}
+        operands = {s: Rotation.from_euler(s, v).as_matrix() for s in sequences}
         few = {s: Rotation.from_euler(s, v[:, : len(s)]).as_matrix() for s in ("x", "ZY", "yx")}
-        return angles, back, {**given, **few}
+        return angles, back, {**operands, **few}
 
     with mj.enable_x64():
-        angles, back, given = mj.jit(run)(Q, V)
-    want = scipy.Rotation.from_quat(Q)
-    plain = slice(0, 6)  # elsewhere angles are not unique
-    for s, found in angles.items():
-        close(found[plain], want[plain].as_euler(s, degrees=True), 1e-10, s)
-        close(back[s], want.as_matrix(), 1e-6, s)
-        assert np.all(found >= -180) and np.all(found < 180)
-    for s, found in given.items():
+        angles, back, operands = mj.jit(run)(Q, V)
+    expected = scipy.Rotation.from_quat(Q)
+    dense_result = slice(0, 6)  # in gimbal lock angles are not unique
+    for s, result in angles.items():
+        close(result[dense_result], expected[dense_result].as_euler(s, degrees=True), 1e-10, s)
+        close(back[s], expected.as_matrix(), 1e-6, s)
+        assert np.all(result >= -180) and np.all(result < 180)
+    for s, result in operands.items():
         exact = scipy.Rotation.from_euler(s, V[:, : len(s)]).as_matrix()
-        close(found, exact, err_msg=s)
+        close(result, exact, err_msg=s)
 
 
-def test_the_way_between():
+def test_slerp():
     times = np.array([0, 1, 2.5, 3, 4, 6])
     at = np.array([0, 0.5, 1, 2.4, 3, 5.5, 6])
     with mj.enable_x64():
         slerp = Slerp.init(times, Rotation.from_quat(Q[:6]))
         got = mj.jit(lambda s, t: (s(t).as_matrix(), s(t[1]).as_matrix()))(slerp, at)
         after = slerp(7.0).as_matrix()
-    want = scipy.Slerp(times, scipy.Rotation.from_quat(Q[:6]))
-    close(got[0], want(at).as_matrix())
-    close(got[1], want(0.5).as_matrix())
-    step = scipy.Rotation.from_matrix(want([5, 6])[0].as_matrix()).inv() * want(6)
-    close(after, (want(6) * step).as_matrix())
+    expected = scipy.Slerp(times, scipy.Rotation.from_quat(Q[:6]))
+    close(got[0], expected(at).as_matrix())
+    close(got[1], expected(0.5).as_matrix())
+    step = scipy.Rotation.from_matrix(expected([5, 6])[0].as_matrix()).inv() * expected(6)
+    close(after, (expected(6) * step).as_matrix())
     assert slerp._fields == ("times", "timedelta", "rotations", "rotvecs")
 
 
@@ -133,8 +133,8 @@ def test_derivatives():
 
     with mj.enable_x64():
         slopes, nothing = run(sizes * V[0])
-    for name, found in slopes.items():  # there and back again
-        close(found, [np.eye(3)] * 5, 1e-9, name)
+    for name, result in slopes.items():  # there and back again
+        close(result, [np.eye(3)] * 5, 1e-9, name)
     close(nothing[..., 2], [[0, -1, 0], [1, 0, 0], [0, 0, 0]])
 
 
@@ -184,6 +184,6 @@ REFUSED = {
 
 @pytest.mark.parametrize("name", REFUSED)
 def test_messages(name):
-    call, error, said = REFUSED[name]
-    with pytest.raises(error, match=said):
+    call, error, message = REFUSED[name]
+    with pytest.raises(error, match=message):
         call()

@@ -33,8 +33,8 @@ MODES = {
 
 
 @pytest.mark.parametrize("order", [0, 1])
-def test_places_between_pixels(order):
-    whole = np.round(30 * X).astype("int32")
+def test_positions_between_pixels(order):
+    full = np.round(30 * X).astype("int32")
 
     @mj.jit
     def run(x, y, at):
@@ -43,27 +43,29 @@ def test_places_between_pixels(order):
             for mode in MODES
         ]
 
-    for mode, (real, imaginary, rounded) in zip(MODES, run(X, whole, AT), strict=True):
-        want = scipy.ndimage.map_coordinates(
+    for mode, (real, imaginary, rounded) in zip(MODES, run(X, full, AT), strict=True):
+        expected = scipy.ndimage.map_coordinates(
             X.astype("float64"), AT, order=order, mode=MODES[mode], cval=2.5
         )
-        np.testing.assert_allclose(real, want, atol=2e-5, err_msg=mode)
+        np.testing.assert_allclose(real, expected, atol=2e-5, err_msg=mode)
         if mode != "constant":
-            np.testing.assert_allclose(imaginary, 1j * want, atol=2e-5)
+            np.testing.assert_allclose(imaginary, 1j * expected, atol=2e-5)
         assert rounded.dtype == "int32"
-        exact = map_coordinates(whole.astype("float32"), AT, order, mode, 2)
+        exact = map_coordinates(full.astype("float32"), AT, order, mode, 2)
         np.testing.assert_array_equal(rounded, np.copysign(np.floor(abs(exact) + 0.5), exact))
 
 
 @pytest.mark.parametrize("n", [1, 2, 3, 5])
-def test_halves_quarters_and_places_past_the_edges(n):
+def test_halves_quarters_and_positions_beyond_the_edges(n):
     line, at = np.arange(n) ** 2.0, np.arange(-2 * n - 2, 3 * n + 2, 0.25)
     run = mj.jit(map_coordinates, static_argnums=(2, 3))
     for order in (0, 1):
         for mode, name in MODES.items():
-            found = run(line, [at], order, mode, -7.0)
-            want = scipy.ndimage.map_coordinates(line, [at], order=order, mode=name, cval=-7)
-            np.testing.assert_allclose(found, want, 1e-5, 1e-5, err_msg=(mode, order))
+            result = run(line, [at], order, mode, -7.0)
+            expected = scipy.ndimage.map_coordinates(
+                line, [at], order=order, mode=name, cval=-7
+            )
+            np.testing.assert_allclose(result, expected, 1e-5, 1e-5, err_msg=(mode, order))
 
 
 def test_an_axis_of_one_pixel():
@@ -91,7 +93,7 @@ PLACES = np.concatenate(
 
 
 @pytest.mark.parametrize("method", ["linear", "nearest"])
-def test_places_on_grids(method):
+def test_positions_on_grids(method):
     def run(lines, values, places):
         f = RegularGridInterpolator(lines, values, method, fill_value=-3.0)
         back = RegularGridInterpolator([x[::-1] for x in lines], values[::-1, ::-1], method)
@@ -103,18 +105,18 @@ def test_places_on_grids(method):
         got = mj.jit(run)(LINES, VALUES, PLACES)
     make = scipy.interpolate.RegularGridInterpolator
     options = {"method": method, "bounds_error": False}
-    want = make(LINES, VALUES, fill_value=-3.0, **options)
+    expected = make(LINES, VALUES, fill_value=-3.0, **options)
     at_two = np.stack([PLACES[:, 0], np.full(len(PLACES), 2.0)], -1)
     back = make([x[::-1] for x in LINES], VALUES[::-1, ::-1], **options)
     beyond = make(LINES, VALUES, fill_value=None, **options)
     inside = np.isfinite(back(PLACES)[:, 0])
     np.testing.assert_array_equal(np.isfinite(got[1][:, 0]), inside)
-    if method == "linear":  # halves have no nearer line
+    if method == "linear":  # a half is equally near to two lines
         np.testing.assert_allclose(got[1][inside], back(PLACES)[inside])
         np.testing.assert_allclose(got[2], beyond(PLACES))
-    np.testing.assert_allclose(got[0], want(PLACES))
-    np.testing.assert_allclose(got[3], want(PLACES[:6]).reshape(2, 3, 2))
-    np.testing.assert_allclose(got[4], want(at_two))
+    np.testing.assert_allclose(got[0], expected(PLACES))
+    np.testing.assert_allclose(got[3], expected(PLACES[:6]).reshape(2, 3, 2))
+    np.testing.assert_allclose(got[4], expected(at_two))
 
 
 def test_a_grid_is_a_tree():
@@ -142,9 +144,9 @@ def test_nearest_codes():
     with mj.enable_x64():
         codes, distances = vq(x, book)
         check_grads(lambda *a: vq(*a)[1], (jnp.array(x), jnp.array(book)), 1)
-    want = scipy.cluster.vq.vq(x, book)
-    np.testing.assert_array_equal(codes, want[0])
-    np.testing.assert_allclose(distances, want[1])
+    expected = scipy.cluster.vq.vq(x, book)
+    np.testing.assert_array_equal(codes, expected[0])
+    np.testing.assert_allclose(distances, expected[1])
     codes, distances = vq(np.arange(3), np.array([2, 0]))
     assert codes.tolist() == [1, 0, 0] and distances.tolist() == [0, 1, 0]
 
@@ -193,6 +195,6 @@ REFUSED = {
 
 @pytest.mark.parametrize("name", REFUSED)
 def test_messages(name):
-    call, error, said = REFUSED[name]
-    with pytest.raises(error, match=said):
+    call, error, message = REFUSED[name]
+    with pytest.raises(error, match=message):
         call()

@@ -17,15 +17,15 @@ POSITIVE = (COMPLEX @ COMPLEX.conj().T + 4 * np.eye(4)).astype(np.complex64)
 RIGHT = RNG.normal(size=(4, 2)).astype(np.float32)
 
 
-def close(got, want, tol=2e-4):
-    want = np.asarray(want)
-    assert np.shape(got) == want.shape
-    scale = 1 + np.abs(want).max(initial=0)
-    np.testing.assert_allclose(np.asarray(got), want, rtol=tol, atol=tol * scale)
+def close(got, expected, tol=2e-4):
+    expected = np.asarray(expected)
+    assert np.shape(got) == expected.shape
+    scale = 1 + np.abs(expected).max(initial=0)
+    np.testing.assert_allclose(np.asarray(got), expected, rtol=tol, atol=tol * scale)
 
 
 def wide(x):
-    """In double precision, for the reference."""
+    """Convert to double precision for the reference."""
     return np.asarray(x, np.complex128 if np.iscomplexobj(x) else np.float64)
 
 
@@ -91,12 +91,12 @@ SAME = [
 
 
 @pytest.mark.parametrize("name, args, options", SAME)
-def test_as_in_scipy(name, args, options):
+def test_values_match_scipy(name, args, options):
     got = mj.tree_util.tree_leaves(getattr(linalg, name)(*args, **options))
-    given = [wide(x) if isinstance(x, np.ndarray) else x for x in args]
-    want = mj.tree_util.tree_leaves(list_of(getattr(reference, name)(*given, **options)))
-    assert len(got) == len(want)
-    for x, y in zip(got, want, strict=True):
+    operands = [wide(x) if isinstance(x, np.ndarray) else x for x in args]
+    expected = mj.tree_util.tree_leaves(list_of(getattr(reference, name)(*operands, **options)))
+    assert len(got) == len(expected)
+    for x, y in zip(got, expected, strict=True):
         close(x, y)
 
 
@@ -109,11 +109,11 @@ def list_of(x):
 def test_solves(lower, trans):
     b = RIGHT + 1j
     options = {"lower": lower, "trans": trans}
-    want = reference.solve_triangular(wide(COMPLEX), b, **options)
-    close(linalg.solve_triangular(COMPLEX, b, **options), want, 2e-3)
+    expected = reference.solve_triangular(wide(COMPLEX), b, **options)
+    close(linalg.solve_triangular(COMPLEX, b, **options), expected, 2e-3)
     if isinstance(trans, int):
-        want = reference.lu_solve(reference.lu_factor(wide(COMPLEX)), b, trans)
-        close(linalg.lu_solve(linalg.lu_factor(COMPLEX), b, trans), want)
+        expected = reference.lu_solve(reference.lu_factor(wide(COMPLEX)), b, trans)
+        close(linalg.lu_solve(linalg.lu_factor(COMPLEX), b, trans), expected)
     factors = linalg.cho_factor(POSITIVE, lower=lower)
     close(linalg.cho_solve(factors, b[:, 0]), np.linalg.solve(wide(POSITIVE), b[:, 0]))
 
@@ -157,7 +157,7 @@ def test_forms_of_schur():
     close(linalg.funm(np.stack([REAL] * 2), jnp.sin)[1], out)
 
 
-def test_what_is_no_function_of_a_matrix():
+def test_errors_of_matrix_functions():
     assert np.isnan(linalg.sqrtm(np.array([[0.0, 1.0], [0.0, 0.0]]))).all()
     close(linalg.sqrtm(np.zeros((2, 2))), np.zeros((2, 2)))
     assert np.isnan(linalg.solve_sylvester(np.triu(REAL), -np.triu(REAL), REAL)).all()
@@ -194,21 +194,21 @@ BADLY_SCALED = [
 
 @pytest.mark.parametrize("dtype, tol", [(np.float32, 5e-5), (np.float64, 1e-13)])
 def test_exponentials_of_badly_scaled_matrices(dtype, tol):
-    """To the last digits in each element, as a stack, with the derivative along A."""
-    a, want, slopes = [], [], []
+    """Every element is precise, for stacks and for the derivative along A as well."""
+    a, expected, slopes = [], [], []
     for matrix, power in BADLY_SCALED:
         a.append(np.array(matrix, dtype))
         if isinstance(power, list):
-            want.append(np.array(power))
+            expected.append(np.array(power))
             continue
         r, exact = power**0.5, np.array(matrix)
-        want.append(np.eye(3) * np.cosh(r) + exact * np.sinh(r) / r)
+        expected.append(np.eye(3) * np.cosh(r) + exact * np.sinh(r) / r)
         slopes.append(exact * np.cosh(r) + np.eye(3) * np.sinh(r) * r)
     with mj.enable_x64():
         got, moved = mj.jit(linalg.expm_frechet)(np.stack(a), np.stack(a))
         alone = linalg.expm(a[-1])
-    np.testing.assert_allclose(got, np.stack(want), rtol=tol, atol=0)
-    np.testing.assert_allclose(alone, want[-1], rtol=tol, atol=0)
+    np.testing.assert_allclose(got, np.stack(expected), rtol=tol, atol=0)
+    np.testing.assert_allclose(alone, expected[-1], rtol=tol, atol=0)
     np.testing.assert_allclose(moved[:3], np.stack(slopes), rtol=tol, atol=0)
 
 
@@ -234,16 +234,16 @@ def test_exponentials_of_graded_triangles():
 def test_tridiagonal():
     d, e = REAL[0], COMPLEX[1, :3]
     matrix = np.diag(d) + np.diag(e, 1) + np.diag(e.conj(), -1)
-    want = np.linalg.eigvalsh(wide(matrix))
+    expected = np.linalg.eigvalsh(wide(matrix))
     values, vectors = linalg.eigh_tridiagonal(d.astype(np.complex64), e)
-    close(values, want)
+    close(values, expected)
     close(matrix @ np.asarray(vectors), np.asarray(vectors) * np.asarray(values))
     options = {"select": "i", "select_range": (1, 2), "eigvals_only": True}
-    close(linalg.eigh_tridiagonal(d, abs(e), **options), want[1:3])
-    close(linalg.eigh_tridiagonal(d, abs(e), eigvals_only=True, tol=0.5), want, 0.2)
+    close(linalg.eigh_tridiagonal(d, abs(e), **options), expected[1:3])
+    close(linalg.eigh_tridiagonal(d, abs(e), eigvals_only=True, tol=0.5), expected, 0.2)
     one = functools.partial(linalg.eigh_tridiagonal, eigvals_only=True)
     stacked = one(np.stack([d, 1e30 * d]), np.stack([abs(e), 1e30 * abs(e)]))
-    close(stacked, np.stack([want, 1e30 * want]))
+    close(stacked, np.stack([expected, 1e30 * expected]))
     assert np.isnan(one(d * np.nan, abs(e))).all() and not one(0 * d, 0 * d[1:]).any()
     slope = mj.grad(lambda d, e: one(d, e) @ np.arange(4.0), (0, 1))
     step, (by_d, by_e) = 1e-4, slope(jnp.asarray(d), jnp.asarray(abs(e)))
@@ -255,7 +255,7 @@ def test_tridiagonal():
 
 
 def test_slopes():
-    """Of a sum of many functions, lane by lane, against differences of SciPy's."""
+    """Derivatives of a sum of many functions agree with differences of SciPy's, per lane."""
 
     def total(lib, home, a, b):
         p = a @ a.T + home.eye(3)

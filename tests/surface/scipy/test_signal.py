@@ -21,12 +21,12 @@ def draw(*shape):
     return z.astype("complex64")
 
 
-def close(got, want, tol=3e-6, err_msg=""):
-    np.testing.assert_allclose(got, want, rtol=tol, atol=tol * 4, err_msg=err_msg)
+def close(got, expected, tol=3e-6, err_msg=""):
+    np.testing.assert_allclose(got, expected, rtol=tol, atol=tol * 4, err_msg=err_msg)
 
 
 def together(calls, *args):
-    """What functions of `args` give, by one compiled program."""
+    """Return the results of functions of `args`, in one compiled program."""
     return dict(zip(calls, mj.jit(lambda *a: [f(*a) for f in calls.values()])(*args)))
 
 
@@ -39,7 +39,7 @@ SHAPES = [((6,), (3,)), ((6,), (4,)), ((4,), (6,)), ((4, 5), (2, 3)), ((2, 3), (
 def test_overlaps(name):
     pairs = [(draw(*x), draw(*y)) for x, y in SHAPES]
 
-    found = together(
+    result = together(
         {
             (i, mode, method): lambda p, i=i, mode=mode, method=method: (
                 getattr(signal, name + "2d")(*p[i], mode)
@@ -52,12 +52,12 @@ def test_overlaps(name):
         },
         pairs,
     )
-    for (i, mode, method), got in found.items():
+    for (i, mode, method), got in result.items():
         if method == "2d":
-            want = getattr(scipy, name + "2d")(*pairs[i], mode)
+            expected = getattr(scipy, name + "2d")(*pairs[i], mode)
         else:
-            want = getattr(scipy, name)(*pairs[i], mode, method="direct")
-        close(got, want, err_msg=f"{SHAPES[i]} {mode} {method}")
+            expected = getattr(scipy, name)(*pairs[i], mode, method="direct")
+        close(got, expected, err_msg=f"{SHAPES[i]} {mode} {method}")
 
 
 def test_convolution_along_some_axes():
@@ -75,10 +75,10 @@ def test_convolution_along_some_axes():
         close(real, scipy.fftconvolve(x.real, y.real, mode, axes))
 
 
-def test_kinds_of_convolved_numbers():
-    for dtype, found in (("int32", "float32"), ("bool", "float32"), ("float16",) * 2):
+def test_dtypes_of_convolutions():
+    for dtype, result in (("int32", "float32"), ("bool", "float32"), ("float16",) * 2):
         out = signal.convolve(jnp.ones(4, dtype), jnp.ones(2, dtype))
-        assert out.dtype == found and out.tolist() == [1, 2, 2, 2, 1]
+        assert out.dtype == result and out.tolist() == [1, 2, 2, 2, 1]
 
 
 def test_derivatives_of_convolution():
@@ -134,14 +134,14 @@ PIECES = [
 
 
 def compare(name, rows, *args):
-    """All rows of options, of real and of complex signals."""
+    """All rows of options agree with SciPy, for real and complex signals."""
     rows = [{"nperseg": SIZE, **row} for row in rows]
     calls = {
         i: lambda *a, row=row: getattr(signal, name)(*a, **row) for i, row in enumerate(rows)
     }
     for i, got in together(calls, *args).items():
-        for mine, its in zip(got, getattr(scipy, name)(*args, **rows[i]), strict=True):
-            close(mine, its, err_msg=str(rows[i]))
+        for actual, its in zip(got, getattr(scipy, name)(*args, **rows[i]), strict=True):
+            close(actual, its, err_msg=str(rows[i]))
 
 
 @pytest.mark.filterwarnings("ignore:.*complex.*return_onesided:UserWarning")
@@ -159,14 +159,14 @@ def test_segments():
     compare("stft", SAME[:3], Z)
 
 
-def test_axes_of_time():
+def test_time_axes():
     columns = np.moveaxis(np.stack([X, 2 * X]), -1, 1)
     for name in ("welch", "stft"):
         got = getattr(signal, name)(columns, nperseg=SIZE, axis=1)
-        for mine, its in zip(
+        for actual, its in zip(
             got, getattr(scipy, name)(columns, nperseg=SIZE, axis=1), strict=True
         ):
-            close(mine, its)
+            close(actual, its)
 
 
 INVERSES = [
@@ -187,13 +187,13 @@ def test_signals_from_spectra():
     for i, got in together(calls, z).items():
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # that windows do not overlap enough
-            want = scipy.istft(z, **INVERSES[i])
-        for mine, its in zip(got, want, strict=True):
-            close(mine, its, 2e-5, str(INVERSES[i]))
+            expected = scipy.istft(z, **INVERSES[i])
+        for actual, its in zip(got, expected, strict=True):
+            close(actual, its, 2e-5, str(INVERSES[i]))
 
 
 @pytest.mark.parametrize("onesided", [True, False])
-def test_there_and_back(onesided):
+def test_round_trips(onesided):
     x = X.T if onesided else Z.T
     options = {"nperseg": 9, "noverlap": 6, "fs": 2.0}
     z = signal.stft(x, axis=0, return_onesided=onesided, **options)[2]
@@ -228,8 +228,8 @@ def test_derivatives_of_spectra():
 ])  # fmt: skip
 def test_windows(window):
     for size in (1, 2, 7, 8):
-        want = scipy.get_window(window, size)
-        np.testing.assert_allclose(window_of(window, size), want, atol=1e-14)
+        expected = scipy.get_window(window, size)
+        np.testing.assert_allclose(window_of(window, size), expected, atol=1e-14)
 
 
 def test_fewer_samples_than_a_segment():
@@ -274,8 +274,8 @@ REFUSED = {
 
 @pytest.mark.parametrize("name", REFUSED)
 def test_messages(name):
-    call, said = REFUSED[name]
-    with pytest.raises(ValueError, match=said):
+    call, message = REFUSED[name]
+    with pytest.raises(ValueError, match=message):
         call()
     with pytest.raises(NotImplementedError, match="only supports boundary='fill'"):
         signal.correlate2d(jnp.ones((2, 2)), jnp.ones((2, 2)), boundary="wrap")

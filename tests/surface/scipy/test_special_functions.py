@@ -11,12 +11,12 @@ inf, nan = np.inf, np.nan
 
 
 def grid(low, high, n=60):
-    """Points of an interval, some of them near its ends."""
+    """Return points of an interval, some of them near its ends."""
     return np.linspace(low, high, n) + 1e-3 * np.sin(np.arange(n))
 
 
 def powers(low, high, n=60):
-    """Points of many magnitudes."""
+    """Return points of many magnitudes."""
     return 10 ** np.linspace(low, high, n)
 
 
@@ -91,7 +91,7 @@ MOVES = {"gammasgn": (), "expn": (1,)}
 
 
 def called(function, *args):
-    """A function's result, of several all in one array."""
+    """Return a function's result; several results are stacked in one array."""
     out = function(*args)
     return np.stack(out) if isinstance(out, tuple) else out
 
@@ -308,7 +308,7 @@ def test_types():
 
 
 @pytest.mark.parametrize(("f", "edge"), [(special.xlogy, 0.0), (special.xlog1py, -1.0)])
-def test_slopes_of_products_beside_a_constant_edge(f, edge):
+def test_slopes_of_products_at_a_constant_edge(f, edge):
     slope = mj.grad(lambda x: f(x, edge))
     assert slope(0.0) == -np.inf and mj.jit(slope)(0.0) == -np.inf
     assert mj.jvp(lambda x: f(x, edge), (0.0,), (1.0,))[1] == -np.inf
@@ -322,20 +322,20 @@ def test_phases_of_large_numbers_are_exact(dtype):
     with mj.enable_x64(dtype == "float64"):
         _, cosine = special.sici(x)
         np.testing.assert_allclose(cosine, scipy.sici(x.astype(float))[1], rtol, atol)
-        for found, want in zip(special.fresnel(x), scipy.fresnel(x.astype(float))):
-            np.testing.assert_allclose(found, want, 1e-7 if atol else 1e-15)
+        for result, expected in zip(special.fresnel(x), scipy.fresnel(x.astype(float))):
+            np.testing.assert_allclose(result, expected, 1e-7 if atol else 1e-15)
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 def test_incomplete_gamma_next_to_a_large_parameter(dtype):
-    """At x = a by its expansion (DLMF 8.11.12); by Q(a + 1, x) - Q(a, x), which is
-    x^a e^-x / Gamma(a + 1), where one method follows on the other."""
+    """At x = a it agrees with its expansion (DLMF 8.11.12); at the boundary of two methods
+    Q(a + 1, x) - Q(a, x) is x^a e^-x / Gamma(a + 1)."""
     a = np.array([9e4, 1e5, 1e6, 1e8, 1e10, 1e14], dtype)
-    want = 0.5 + (1 / 3 + 1 / 540 / a) / np.sqrt(2 * np.pi * a.astype(float))
+    expected = 0.5 + (1 / 3 + 1 / 540 / a) / np.sqrt(2 * np.pi * a.astype(float))
     rtol = 1e-5 if dtype == "float32" else 3e-14
     with mj.enable_x64(dtype == "float64"):
-        np.testing.assert_allclose(special.gammainc(a, a), want, rtol)
-        np.testing.assert_allclose(special.gammaincc(a, a), 1 - want, rtol)
+        np.testing.assert_allclose(special.gammainc(a, a), expected, rtol)
+        np.testing.assert_allclose(special.gammaincc(a, a), 1 - expected, rtol)
         if dtype == "float64":
             a, x = np.float64(99999.5), 1e5 + 1000 * np.linspace(-3, 3, 6)
             step = special.gammaincc(a + 1, x) - special.gammaincc(a, x)
@@ -420,11 +420,11 @@ TAILS = {
 def test_values_are_precise_in_tails_and_of_large_parameters(name, dtype):
     *args, exact = np.array(TAILS[name]).T
     info = np.finfo(dtype)
-    there = (np.abs(exact) > info.tiny) & (np.abs(exact) < info.max)
+    exists = (np.abs(exact) > info.tiny) & (np.abs(exact) < info.max)
     with mj.enable_x64(True):
         got = getattr(special, name)(*[x.astype(dtype) for x in args])
     got = np.asarray(got).astype(float)
-    np.testing.assert_allclose(got[there], exact[there], rtol=24 * info.eps)
+    np.testing.assert_allclose(got[exists], exact[exists], rtol=24 * info.eps)
 
 
 def test_exponential_integral_of_order_1_next_to_0():
@@ -434,12 +434,12 @@ def test_exponential_integral_of_order_1_next_to_0():
 
 
 def test_slopes_of_normal_functions_in_tails():
-    """The density over the distribution function, and one over the density."""
+    """The slopes are density / distribution function, and 1 / density."""
     with mj.enable_x64(True):
         first = mj.vmap(mj.grad(special.log_ndtr))
         second = mj.vmap(mj.grad(mj.grad(special.log_ndtr)))
         x = np.array([24.5, 15.5, -30.0, -1e5, 171.0, np.inf])
-        want = [
+        expected = [
             1.8125027935515248e-131,
             2.699513024588587e-53,
             30.033259667433676,
@@ -447,14 +447,14 @@ def test_slopes_of_normal_functions_in_tails():
             0,
             0,
         ]
-        np.testing.assert_allclose(first(x), want, rtol=4e-15)
-        want = [-4.440631844201236e-130, -4.184245188112310e-52]
-        np.testing.assert_allclose(second(x[:2]), want, rtol=1e-14)
+        np.testing.assert_allclose(first(x), expected, rtol=4e-15)
+        expected = [-4.440631844201236e-130, -4.184245188112310e-52]
+        np.testing.assert_allclose(second(x[:2]), expected, rtol=1e-14)
         np.testing.assert_array_equal(second(x[4:]), [0, 0])
         p = np.array([1e-100, 1e-300, 0.3])
-        want = [4.690375414837741e98, 2.697304465042612e298, 2.8761036592642926]
+        expected = [4.690375414837741e98, 2.697304465042612e298, 2.8761036592642926]
         slope = mj.vmap(mj.grad(special.ndtri))
-        np.testing.assert_allclose(slope(p), want, rtol=4e-15)
+        np.testing.assert_allclose(slope(p), expected, rtol=4e-15)
         np.testing.assert_array_equal(slope(np.array([0.0, 1.0])), np.inf)
 
 
@@ -466,13 +466,13 @@ def test_second_derivatives_of_divergences_where_terms_cancel():
             np.testing.assert_allclose(by_p(p, np.full(3, 17.0)), 1 / p, rtol=1e-15)
             by_q = mj.vmap(mj.grad(mj.grad(f, argnums=1), argnums=1))
             q = np.array([3e38, 1e20, 0.5])
-            want = 3.5 / q / q
-            np.testing.assert_allclose(by_q(np.full(3, 3.5), q), want, rtol=1e-14)
+            expected = 3.5 / q / q
+            np.testing.assert_allclose(by_q(np.full(3, 3.5), q), expected, rtol=1e-14)
 
 
 @pytest.mark.parametrize("name", ["rel_entr", "kl_div"])
 def test_divergences_scale_with_their_arguments(name):
-    """Powers of two leave all digits where they are, up to the ends of the range."""
+    """Scaling by powers of two is exact, up to the ends of the range."""
     f = getattr(special, name)
     p = np.array([3, 1, 1.0001, 1, 5, 0.25, 2.0**90, 2.0**-90], np.float32)
     q = np.array([2.9, 1, 1, 1.5, 2.0**-80, 2.0**80, 2.0**-30, 2.0**30], np.float32)
@@ -482,15 +482,15 @@ def test_divergences_scale_with_their_arguments(name):
         scale = 2.0**power
         a, b = (np.ldexp(x.astype(np.float64), power) for x in (p, q))
         fits = (np.minimum(a, b) > 2.0**-120) & (np.maximum(a, b) < 2.0**120)
-        found = f(a[fits].astype(np.float32), b[fits].astype(np.float32))
+        result = f(a[fits].astype(np.float32), b[fits].astype(np.float32))
         np.testing.assert_allclose(
-            found, exact[fits] * scale, rtol=2e-6 if name == "kl_div" else 4e-7
+            result, exact[fits] * scale, rtol=2e-6 if name == "kl_div" else 4e-7
         )
 
 
 def test_relative_entropies_of_infinite_numbers():
-    found = special.rel_entr(np.float32([np.inf, 2]), np.float32([0.5, np.inf]))
-    np.testing.assert_array_equal(found, [np.inf, -np.inf])
+    result = special.rel_entr(np.float32([np.inf, 2]), np.float32([0.5, np.inf]))
+    np.testing.assert_array_equal(result, [np.inf, -np.inf])
 
 
 # name: function, where, its first three derivatives there, by Taylor's series or mpmath.
@@ -513,21 +513,21 @@ STEEP = {
 @pytest.mark.parametrize("dtype, tol", [(np.float32, 2e-5), (np.float64, 1e-12)])
 @pytest.mark.parametrize("name", STEEP)
 def test_three_derivatives_where_terms_cancel(name, dtype, tol):
-    fun, x, want = STEEP[name]
+    fun, x, expected = STEEP[name]
     if name == "sici":
         tol = max(tol, 1e-7)  # the next terms of the series
     got = []
-    for _ in want:
+    for _ in expected:
         fun = mj.grad(fun)
         got.append(fun)
     with mj.enable_x64():
         together = mj.vmap(lambda x: [g(x) for g in got])
         got = mj.jit(together)(np.atleast_1d(dtype(x)))
-    np.testing.assert_allclose(got, np.reshape(want, np.shape(got)), rtol=tol)
+    np.testing.assert_allclose(got, np.reshape(expected, np.shape(got)), rtol=tol)
 
 
 def test_derivatives_of_hypergeometric_functions_by_two_operands():
-    """At x = 0 those by x and a parameter are those of a / b and a b / c."""
+    """At x = 0 mixed derivatives are the derivatives of a / b and a b / c by a parameter."""
     got = mj.grad(mj.grad(special.hyp1f1, 2), 0)(1.5, 2.5, 0.0)
     other = mj.grad(mj.grad(special.hyp1f1, 0), 2)(1.5, 2.5, 0.0)
     np.testing.assert_allclose([got, other], 0.4, rtol=1e-6)
@@ -537,17 +537,17 @@ def test_derivatives_of_hypergeometric_functions_by_two_operands():
 
 
 def test_bessel_functions_where_the_exponential_is_infinite():
-    """By mpmath."""
+    """The reference values are from mpmath."""
     got = special.i0(90.0), special.i1(90.0), mj.grad(special.i1)(90.0)
-    want = 5.1392383455e37, 5.1106068153e37, 5.0824538253e37
-    np.testing.assert_allclose(got, want, rtol=1e-5)
+    expected = 5.1392383455e37, 5.1106068153e37, 5.0824538253e37
+    np.testing.assert_allclose(got, expected, rtol=1e-5)
     assert special.i0(np.float16(11.4375)) == np.float16(scipy.i0(11.4375))
 
 
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
 def test_log_beta_of_narrow_numbers(dtype):
-    """Rounded once: terms of size 4 cancel."""
+    """The result is rounded once, although terms of size 4 cancel."""
     a, b = mj.numpy.array([0.3, 0.2, 2.0], dtype), mj.numpy.array([32.5, 240, 3], dtype)
-    want = scipy.betaln(*(np.asarray(v, np.float64) for v in (a, b)))
+    expected = scipy.betaln(*(np.asarray(v, np.float64) for v in (a, b)))
     got = np.asarray(special.betaln(a, b), np.float64)
-    np.testing.assert_allclose(got, want, rtol=float(mj.numpy.finfo(dtype).eps))
+    np.testing.assert_allclose(got, expected, rtol=float(mj.numpy.finfo(dtype).eps))

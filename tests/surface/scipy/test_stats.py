@@ -14,7 +14,7 @@ from minijax.tools.stubs import DISTRIBUTIONS
 LOC, SCALE = 0.25, 1.5
 ANY = [-30.0, -2.5, -0.3, 0.0, 0.7, 4.0, 30.0]
 POSITIVE = [1e-3, 0.4, 1.0, 3.5, 40.0]
-WHOLE = [0.0, 1.0, 2.0, 4.0]
+INTEGERS = [0.0, 1.0, 2.0, 4.0]
 QUANTILES = ("ppf", "isf")
 PLACES = np.array([0.0, 1e-9, 0.2, 0.5, 0.75, 0.999, 1.0])
 # name: parameters, places in the support, places out of it (in standard form).
@@ -36,12 +36,12 @@ ROWS = {
     "gennorm": ((1.5,), ANY, []),
     "vonmises": ((2.5,), [-3.0, 0.5, 2.0], []),
     "wrapcauchy": ((0.5,), [0.1, 1.0, 6.0], [-0.1, 6.5]),
-    "bernoulli": ((0.3,), WHOLE[:2], [-1.0, 2.0]),
-    "binom": ((5.0, 0.3), WHOLE, [-1.0, 6.0]),
-    "nbinom": ((5.0, 0.3), WHOLE, [-1.0]),
-    "geom": ((0.3,), WHOLE[1:], [0.0, -1.0]),
-    "poisson": ((2.5,), WHOLE, [-1.0, 0.5]),
-    "betabinom": ((5.0, 2.5, 1.5), WHOLE, [-1.0, 6.0]),
+    "bernoulli": ((0.3,), INTEGERS[:2], [-1.0, 2.0]),
+    "binom": ((5.0, 0.3), INTEGERS, [-1.0, 6.0]),
+    "nbinom": ((5.0, 0.3), INTEGERS, [-1.0]),
+    "geom": ((0.3,), INTEGERS[1:], [0.0, -1.0]),
+    "poisson": ((2.5,), INTEGERS, [-1.0, 0.5]),
+    "betabinom": ((5.0, 2.5, 1.5), INTEGERS, [-1.0, 6.0]),
 }
 SLOPES = ("logpdf", "logpmf", "cdf", "ppf")
 DENSITIES = ("logpdf", "pdf", "logpmf", "pmf")
@@ -54,14 +54,14 @@ def functions(name):
 
 
 def moved(name):
-    """Location and scale, as far as there are any."""
+    """Return the location and scale that a function has."""
     if name in BARE:
         return ()
     return (LOC, SCALE) if "pdf" in functions(name) else (1.0,)
 
 
 def all_of(name):
-    """Every function of a distribution at once: one program.
+    """Return all functions of a distribution as one function, for one program.
 
     Slopes in parameters of shape are those of densities alone.
     """
@@ -69,30 +69,30 @@ def all_of(name):
     def total(x, q, shape, rest):
         out = {}
         for n, f in functions(name).items():
-            kept = shape if n in DENSITIES else mj.lax.stop_gradient(shape)
-            out[n] = f(q if n in QUANTILES else x, *kept, *rest[: count(name, n)])
+            remaining = shape if n in DENSITIES else mj.lax.stop_gradient(shape)
+            out[n] = f(q if n in QUANTILES else x, *remaining, *rest[: count(name, n)])
         return out
 
     return total
 
 
 def count(name, n):
-    """How many of location and scale a function takes."""
+    """Return how many of location and scale a function takes."""
     return 0 if name == "bernoulli" and n in ("cdf", "ppf") else 2
 
 
 def expected(name, x, q, shape, rest, step=0.0, direction=None):
-    """What SciPy says, a step further."""
-    there, out = getattr(reference, name), {}
+    """Return SciPy's values at shifted arguments."""
+    scipy_dist, out = getattr(reference, name), {}
     dx, dq, dshape, drest = direction or (0, 0, [0] * len(shape), [0] * len(rest))
     x, q = x + step * dx, q + step * dq
     rest = [r + step * d for r, d in zip(rest, drest, strict=True)]
     further = [s + step * d for s, d in zip(shape, dshape, strict=True)]
     for n in functions(name):
-        kept = further if n in DENSITIES else shape
+        remaining = further if n in DENSITIES else shape
         at = q if n in QUANTILES else x
         with np.errstate(all="ignore"):
-            out[n] = getattr(there, n)(at, *kept, *rest[: count(name, n)])
+            out[n] = getattr(scipy_dist, n)(at, *remaining, *rest[: count(name, n)])
             if name == "bernoulli" and n == "ppf":
                 out[n] = np.maximum(out[n], 0)  # of 0, where SciPy has -1
     return out
@@ -119,17 +119,17 @@ def test_every_distribution_has_a_row():
 def test_values_and_slopes(name):
     args = operands(name)
     x, q, shape, rest = args
-    whole = "pmf" in functions(name)  # nothing moves along whole numbers
+    is_discrete = "pmf" in functions(name)  # integers have no derivatives
     direction = (
-        x * 0 + (not whole),
-        q * 0 + (not whole),
+        x * 0 + (not is_discrete),
+        q * 0 + (not is_discrete),
         [0.0 if s == 5 else 0.5 for s in shape],
-        [0.0] if whole else [0.3, 0.7][: len(rest)],
+        [0.0] if is_discrete else [0.3, 0.7][: len(rest)],
     )
-    want = expected(name, *args)
+    reference_values = expected(name, *args)
     ahead, back = (expected(name, *args, h, direction) for h in (1e-6, -1e-6))
 
-    def moving(t):
+    def differentiated(t):
         dx, dq, dshape, drest = direction
         further = [
             [a + t * d for a, d in zip(*p, strict=True)]
@@ -143,16 +143,19 @@ def test_values_and_slopes(name):
 
     with mj.enable_x64():
         got, slopes = mj.jit(
-            lambda t: (moving(t), mj.jvp(lambda t: some(moving(t)), (t,), (t + 1,))[1])
+            lambda t: (
+                differentiated(t),
+                mj.jvp(lambda t: some(differentiated(t)), (t,), (t + 1,))[1],
+            )
         )(0.0)
     for n, y in got.items():
-        np.testing.assert_allclose(y, want[n], 2e-10, 1e-13, err_msg=n)
+        np.testing.assert_allclose(y, reference_values[n], 2e-10, 1e-13, err_msg=n)
     for n in slopes:
         with np.errstate(all="ignore"):
             slope = (ahead[n] - back[n]) / 2e-6
-        fine = np.isfinite(want[n]) & np.isfinite(slope)
-        fine |= (want[n] == -np.inf) & (x is not q)
-        slope = np.where(np.isfinite(want[n]), slope, 0)
+        fine = np.isfinite(reference_values[n]) & np.isfinite(slope)
+        fine |= (reference_values[n] == -np.inf) & (x is not q)
+        slope = np.where(np.isfinite(reference_values[n]), slope, 0)
         if n in QUANTILES:
             fine &= (q > 1e-3) & (q < 1)
         np.testing.assert_allclose(
@@ -163,13 +166,15 @@ def test_values_and_slopes(name):
 @pytest.mark.parametrize("name", ["t", "pareto"])
 def test_in_single_precision(name):
     args = operands(name)
-    want = expected(name, *args)
+    reference_values = expected(name, *args)
     for n, y in mj.jit(all_of(name))(*args).items():
-        kept = (PLACES > 0) & (PLACES < 1) if n in QUANTILES else np.ones(y.shape, bool)
-        np.testing.assert_allclose(y[kept], np.asarray(want[n])[kept], 3e-5, 1e-6, err_msg=n)
+        remaining = (PLACES > 0) & (PLACES < 1) if n in QUANTILES else np.ones(y.shape, bool)
+        np.testing.assert_allclose(
+            y[remaining], np.asarray(reference_values[n])[remaining], 3e-5, 1e-6, err_msg=n
+        )
 
 
-# ------------------------------------------------------------------------ the ends, whole
+# --------------------------------------------------------------------- ends of supports
 
 
 def test_at_infinity_and_nan():
@@ -199,7 +204,7 @@ def test_at_infinity_and_nan():
 
 @pytest.mark.parametrize("name", ["expon", "gamma", "pareto", "truncnorm"])
 def test_no_slopes_out_of_the_support(name):
-    """Backwards, where an infinite slope times nothing would be nan."""
+    """In reverse mode, an infinite slope times 0 would be nan."""
     shape, _, outside = ROWS[name]
 
     def total(x, shape):
@@ -231,13 +236,13 @@ FAR = [  # where simpler formulas overflow, cancel, or are off their tails
 ]
 
 
-def test_far_out():
-    found = [functions(row[0].partition(".")[0])[row[0].partition(".")[2]] for row in FAR]
-    got = mj.jit(lambda args: [f(*a) for f, a in zip(found, args, strict=True)])(
+def test_far_tails():
+    result = [functions(row[0].partition(".")[0])[row[0].partition(".")[2]] for row in FAR]
+    got = mj.jit(lambda args: [f(*a) for f, a in zip(result, args, strict=True)])(
         [args for _, args, _ in FAR]
     )
-    for y, (name, args, want) in zip(got, FAR, strict=True):
-        np.testing.assert_allclose(y, want, 2e-4, err_msg=f"{name}{args}")
+    for y, (name, args, reference_values) in zip(got, FAR, strict=True):
+        np.testing.assert_allclose(y, reference_values, 2e-4, err_msg=f"{name}{args}")
     assert mj.grad(stats.gennorm.cdf)(0.0, 1.5) == stats.gennorm.pdf(0.0, 1.5)
 
 
@@ -266,10 +271,10 @@ def test_digits(name, at, expected):
     dist, function = name.split(".")
     fun = getattr(getattr(stats, dist), function)
     with mj.enable_x64(True):
-        found = fun(*(np.float64(x) for x in at))
-        np.testing.assert_allclose(found, expected, rtol=2e-14)
-    found = fun(*(np.float32(x) for x in at))
-    np.testing.assert_allclose(found, expected, rtol=4e-6)
+        result = fun(*(np.float64(x) for x in at))
+        np.testing.assert_allclose(result, expected, rtol=2e-14)
+    result = fun(*(np.float32(x) for x in at))
+    np.testing.assert_allclose(result, expected, rtol=4e-6)
 
 
 # To the last digits, where logarithms are large, or where terms would cancel.
@@ -292,12 +297,12 @@ def test_last_digits(name, at, expected):
     fun = getattr(getattr(stats, dist), function)
     for dtype in (np.float64, np.float32):
         with mj.enable_x64(True):
-            found = fun(*(dtype(x) for x in at))
-        np.testing.assert_allclose(found, expected, rtol=6 * np.finfo(dtype).eps)
+            result = fun(*(dtype(x) for x in at))
+        np.testing.assert_allclose(result, expected, rtol=6 * np.finfo(dtype).eps)
 
 
-def test_slopes_of_probabilities_that_are_known():
-    """By k they are those of the values beside, and by p also at 0 and 1."""
+def test_slopes_of_certain_outcomes():
+    """Slopes by k agree with neighbouring values; slopes by p are finite also at 0 and 1."""
     slope = mj.grad(stats.binom.logpmf, (0, 1, 2))
     near, at = slope(1e-4, 5.0, 0.3), slope(0.0, 5.0, 0.3)
     np.testing.assert_allclose(at, near, rtol=1e-3)
@@ -325,17 +330,17 @@ AT_ENDS = [
 
 
 def test_slopes_of_probabilities_at_ends_of_their_parameter():
-    found = mj.jit(
+    result = mj.jit(
         lambda: [[mj.grad(f, len(row))(*row, at) for row in rows] for f, rows, at, _ in AT_ENDS]
     )()
-    for slopes, (*_, want) in zip(found, AT_ENDS, strict=True):
-        np.testing.assert_allclose(slopes, want, 1e-5)
+    for slopes, (*_, reference_values) in zip(result, AT_ENDS, strict=True):
+        np.testing.assert_allclose(slopes, reference_values, 1e-5)
     by_n_and_p = mj.grad(stats.binom.logpmf, (1, 2))(1.0, 7.0, 0.0)
     np.testing.assert_allclose(by_n_and_p, [1 / 7, np.inf], 1e-5)
 
 
 def test_slopes_of_distribution_functions_are_densities():
-    """At the border and at infinity, and of large parameters in float32."""
+    """They hold at the border, at infinity, and for large parameters in float32."""
     slope = mj.grad
     assert slope(stats.gamma.cdf)(0.0, 1.0) == 1
     assert slope(stats.chi2.sf)(0.0, 2.0) == -0.5
@@ -343,17 +348,17 @@ def test_slopes_of_distribution_functions_are_densities():
     assert slope(stats.gamma.cdf)(np.inf, 2.0) == 0
     assert slope(stats.cauchy.logsf)(-np.inf) == slope(stats.cauchy.logcdf)(-np.inf) == 0
     large = slope(stats.gamma.cdf)(1e6, 1e6), slope(stats.beta.cdf)(0.5, 1e6, 1e6)
-    want = reference.gamma.pdf(1e6, 1e6), reference.beta.pdf(0.5, 1e6, 1e6)
-    np.testing.assert_allclose(large, want, 1e-5)
+    reference_values = reference.gamma.pdf(1e6, 1e6), reference.beta.pdf(0.5, 1e6, 1e6)
+    np.testing.assert_allclose(large, reference_values, 1e-5)
     assert np.isnan(stats.gennorm.cdf(np.nan, 2.0))
 
 
 def test_entropy_of_poisson():
     mu = np.array([1e-8, 0.3, 8.0, 49.9, 50.1, 1e3])
-    want = reference.poisson.entropy(mu[1:])
+    reference_values = reference.poisson.entropy(mu[1:])
     with mj.enable_x64():
         got, slope = mj.jit(mj.vmap(mj.value_and_grad(stats.poisson.entropy)))(mu)
-    np.testing.assert_allclose(got[1:], want, 1e-12)
+    np.testing.assert_allclose(got[1:], reference_values, 1e-12)
     assert got[0] == pytest.approx(1.94206807474181e-7, rel=1e-12)  # the sum, in decimals
     ahead, back = (reference.poisson.entropy(mu[1:] + h) for h in (1e-5, -1e-5))
     np.testing.assert_allclose(slope[1:], (ahead - back) / 2e-5, 1e-6, 1e-7)
@@ -367,10 +372,10 @@ def test_entropy_of_poisson():
 def test_multinomial():
     p = np.array([0.2, 0.3, 0.5])
     x = np.array([[1, 2, 3], [0, 0, 6], [2, 2, 1], [-1, 3, 4]])
-    want = reference.multinomial.logpmf(x, 6, p)
+    reference_values = reference.multinomial.logpmf(x, 6, p)
     got = stats.multinomial.logpmf(x, 6, p)
-    np.testing.assert_allclose(got, want, 1e-5)
-    np.testing.assert_allclose(stats.multinomial.pmf(x, 6, p), np.exp(want), 1e-5)
+    np.testing.assert_allclose(got, reference_values, 1e-5)
+    np.testing.assert_allclose(stats.multinomial.pmf(x, 6, p), np.exp(reference_values), 1e-5)
     assert np.isfinite(stats.multinomial.logpmf(x[:3], np.array([6, 6, 5]), p)).all()
     slope = mj.grad(lambda p: stats.multinomial.logpmf(jnp.array([0, 2, 3]), 5, p))
     np.testing.assert_allclose(slope(jnp.array([0.0, 0.4, 0.6])), [0, 5, 5], 1e-6)
@@ -381,9 +386,11 @@ def test_multinomial():
 def test_dirichlet():
     alpha = np.array([1.5, 2.0, 3.0])
     x = np.array([[0.2, 0.3, 0.5], [0.6, 0.3, 0.1]]).T
-    want = reference.dirichlet.logpdf(x, alpha)
-    np.testing.assert_allclose(stats.dirichlet.logpdf(x, alpha), want, 1e-5)
-    np.testing.assert_allclose(stats.dirichlet.pdf(x[:2], alpha), np.exp(want), 1e-5)
+    reference_values = reference.dirichlet.logpdf(x, alpha)
+    np.testing.assert_allclose(stats.dirichlet.logpdf(x, alpha), reference_values, 1e-5)
+    np.testing.assert_allclose(
+        stats.dirichlet.pdf(x[:2], alpha), np.exp(reference_values), 1e-5
+    )
     for out in ([0.2, 0.3, 0.6], [-0.2, 0.7, 0.5]):
         assert stats.dirichlet.logpdf(np.array(out), alpha) == -np.inf
         slope = mj.grad(stats.dirichlet.logpdf, (0, 1))(jnp.array(out), jnp.array(alpha))
@@ -399,8 +406,8 @@ def test_dirichlet():
         ([0.5, 0.5], [0.0, 1.0], np.nan),
     ):
         log = reference.dirichlet.logpdf(point, powers) if log is None else log
-        found = stats.dirichlet.logpdf(np.array(point), np.array(powers))
-        np.testing.assert_allclose(found, log, 1e-6, atol=1e-6)
+        result = stats.dirichlet.logpdf(np.array(point), np.array(powers))
+        np.testing.assert_allclose(result, log, 1e-6, atol=1e-6)
     at = jnp.array([0.0, 1.0]), jnp.array([1.0, 2.0])
     x_bar, alpha_bar = mj.grad(stats.dirichlet.logpdf, (0, 1))(*at)
     assert x_bar.tolist() == [0, 1] and alpha_bar[0] == -np.inf
@@ -414,17 +421,17 @@ COV = np.array([[2.0, 0.5, 0.1], [0.5, 1.0, 0.0], [0.1, 0.0, 3.0]])
 
 
 def test_normal_vectors():
-    law, there = stats.multivariate_normal, reference.multivariate_normal
+    law, scipy_dist = stats.multivariate_normal, reference.multivariate_normal
     x, mean = np.array([[1.0, -0.5, 2.0], [0.3, 0.2, 0.1]]), np.array([0.5, 0.2, -1.0])
-    want = there.logpdf(x, mean, COV)
-    np.testing.assert_allclose(law.logpdf(x, mean, COV), want, 1e-5)
-    np.testing.assert_allclose(law.pdf(x, mean, COV), np.exp(want), 1e-5)
+    reference_values = scipy_dist.logpdf(x, mean, COV)
+    np.testing.assert_allclose(law.logpdf(x, mean, COV), reference_values, 1e-5)
+    np.testing.assert_allclose(law.pdf(x, mean, COV), np.exp(reference_values), 1e-5)
     np.testing.assert_allclose(
         law.logpdf(x[:, None], mean, np.stack([COV, 2 * COV]))[:, 1],
-        there.logpdf(x, mean, 2 * COV),
+        scipy_dist.logpdf(x, mean, 2 * COV),
         1e-5,
     )
-    np.testing.assert_allclose(law.logpdf(x, mean, 2.0), there.logpdf(x, mean, 2.0), 1e-5)
+    np.testing.assert_allclose(law.logpdf(x, mean, 2.0), scipy_dist.logpdf(x, mean, 2.0), 1e-5)
     np.testing.assert_allclose(
         law.logpdf(x[0], 0.5, 4.0), reference.norm.logpdf(x[0], 0.5, 2), 1e-5
     )
@@ -433,12 +440,12 @@ def test_normal_vectors():
     with mj.enable_x64():
         slopes = mj.grad(law.logpdf, (0, 1, 2))(x[0], mean, COV)
     for i in range(2):
-        given = [x[0], mean, COV]
+        operands = [x[0], mean, COV]
         for j in range(3):
-            given[i] = np.eye(3)[j] * step + (x[0], mean)[i]
-            ahead = there.logpdf(*given)
-            given[i] = np.eye(3)[j] * -step + (x[0], mean)[i]
-            slope = (ahead - there.logpdf(*given)) / (2 * step)
+            operands[i] = np.eye(3)[j] * step + (x[0], mean)[i]
+            ahead = scipy_dist.logpdf(*operands)
+            operands[i] = np.eye(3)[j] * -step + (x[0], mean)[i]
+            slope = (ahead - scipy_dist.logpdf(*operands)) / (2 * step)
             assert slopes[i][j] == pytest.approx(slope, rel=1e-6)
     inverse = np.linalg.inv(COV)
     white = inverse @ (x[0] - mean)
@@ -458,9 +465,11 @@ SAMPLES = np.array([[3.0, 1.0, 2.0, 2.0, 5.0, 1.0], [2.0, 2.0, 1.0, 0.0, 2.0, 9.
 @pytest.mark.parametrize("method", ["average", "min", "max", "dense", "ordinal"])
 def test_ranks(method):
     for axis in (None, 0, 1):
-        want = reference.rankdata(SAMPLES, method, axis=axis)
-        want = want.ravel() if axis is None else want
-        np.testing.assert_array_equal(stats.rankdata(SAMPLES, method, axis=axis), want)
+        reference_values = reference.rankdata(SAMPLES, method, axis=axis)
+        reference_values = reference_values.ravel() if axis is None else reference_values
+        np.testing.assert_array_equal(
+            stats.rankdata(SAMPLES, method, axis=axis), reference_values
+        )
     with_nan = stats.rankdata(np.where(SAMPLES == 9, np.nan, SAMPLES), method, axis=1)
     assert not np.isnan(with_nan[0]).any() and np.isnan(with_nan[1]).all()
     assert stats.rankdata(np.zeros(0), method).shape == (0,)
@@ -470,8 +479,8 @@ def test_modes():
     for axis in (None, 0, 1):
         for keepdims in (False, True):
             got = stats.mode(SAMPLES, axis, keepdims=keepdims)
-            want = reference.mode(SAMPLES, axis, keepdims=keepdims)
-            for x, y in zip(got, want, strict=True):
+            reference_values = reference.mode(SAMPLES, axis, keepdims=keepdims)
+            for x, y in zip(got, reference_values, strict=True):
                 np.testing.assert_array_equal(x, y)
                 assert x.shape == np.shape(y)
     assert str(stats.mode(np.array([np.nan, 1, np.nan])).count) == "2"
@@ -483,13 +492,13 @@ def test_standard_errors():
     holed = np.where(SAMPLES == 9, np.nan, SAMPLES)
     for axis in (None, 0, 1):
         for ddof in (0, 1):
-            want = reference.sem(SAMPLES, axis, ddof)
-            np.testing.assert_allclose(stats.sem(SAMPLES, axis, ddof), want, 1e-5)
+            reference_values = reference.sem(SAMPLES, axis, ddof)
+            np.testing.assert_allclose(stats.sem(SAMPLES, axis, ddof), reference_values, 1e-5)
         if axis == 0:
             continue  # SciPy warns of single numbers
-        want = reference.sem(holed, axis, nan_policy="omit")
+        reference_values = reference.sem(holed, axis, nan_policy="omit")
         got = stats.sem(holed, axis, nan_policy="omit", keepdims=True)
-        np.testing.assert_allclose(np.squeeze(got), np.squeeze(want), 1e-5)
+        np.testing.assert_allclose(np.squeeze(got), np.squeeze(reference_values), 1e-5)
 
 
 POLICIES = [
@@ -518,29 +527,34 @@ KERNELS = [
 
 @pytest.mark.parametrize("data, options", KERNELS)
 def test_estimates_of_densities(data, options):
-    ours, there = (stats.gaussian_kde(data, **options), reference.gaussian_kde(data, **options))
+    ours, scipy_dist = (
+        stats.gaussian_kde(data, **options),
+        reference.gaussian_kde(data, **options),
+    )
     d = ours.d
     points = np.array([[0.5, 2.0, 60.0], [1.0, 3.0, 60.0]])[:d]
     close = {"rtol": 1e-4}
-    np.testing.assert_allclose(ours.logpdf(points), there.logpdf(points), **close)
-    np.testing.assert_allclose(ours(points)[:2], there(points)[:2], **close)
-    np.testing.assert_allclose(ours.covariance, there.covariance, **close)
-    np.testing.assert_allclose(ours.inv_cov, there.inv_cov, **close)
-    np.testing.assert_allclose(ours.neff, there.neff, **close)
+    np.testing.assert_allclose(ours.logpdf(points), scipy_dist.logpdf(points), **close)
+    np.testing.assert_allclose(ours(points)[:2], scipy_dist(points)[:2], **close)
+    np.testing.assert_allclose(ours.covariance, scipy_dist.covariance, **close)
+    np.testing.assert_allclose(ours.inv_cov, scipy_dist.inv_cov, **close)
+    np.testing.assert_allclose(ours.neff, scipy_dist.neff, **close)
     mean, cov = np.ones(d), np.eye(d) * 2
     np.testing.assert_allclose(
-        ours.integrate_gaussian(mean, cov), there.integrate_gaussian(mean, cov), **close
+        ours.integrate_gaussian(mean, cov), scipy_dist.integrate_gaussian(mean, cov), **close
     )
-    np.testing.assert_allclose(ours.integrate_kde(ours), there.integrate_kde(there), **close)
+    np.testing.assert_allclose(
+        ours.integrate_kde(ours), scipy_dist.integrate_kde(scipy_dist), **close
+    )
     if d == 1:
         box = ours.integrate_box_1d(1.0, 2.5)
-        np.testing.assert_allclose(box, there.integrate_box_1d(1.0, 2.5), **close)
-    again = mj.jit(lambda k: k)(ours)
-    assert (again.n, again.d) == (6, d)
-    assert again.resample(mj.random.key(0), (3,)).shape == (d, 3)
+        np.testing.assert_allclose(box, scipy_dist.integrate_box_1d(1.0, 2.5), **close)
+    repeated = mj.jit(lambda k: k)(ours)
+    assert (repeated.n, repeated.d) == (6, d)
+    assert repeated.resample(mj.random.key(0), (3,)).shape == (d, 3)
 
 
-def test_what_no_estimate_is_made_of():
+def test_errors_of_density_estimates():
     rows = [
         ("multiple elements", lambda: stats.gaussian_kde(np.ones(1))),
         ("of length n", lambda: stats.gaussian_kde(np.ones(3), weights=np.ones(2))),
@@ -587,7 +601,7 @@ SCALES = [(0.0, -1.0), (0.0, 0.0), (0.0, np.nan)]
 
 
 def test_parameters_without_a_distribution():
-    """The functions are nan, also out of the support, as in SciPy.
+    """All functions are nan, also outside the support, as in SciPy.
 
     The rule is one for all functions: here are those that compile fast.
     """
@@ -607,13 +621,13 @@ def test_parameters_without_a_distribution():
         for n, f in functions(name).items()
         if n in quick or (name, n) in (("expon", "cdf"), ("pareto", "logsf"))
     }
-    found = mj.jit(lambda: {key: f(x, *rows) for key, (f, rows) in table.items()})()
-    for key, y in found.items():
+    result = mj.jit(lambda: {key: f(x, *rows) for key, (f, rows) in table.items()})()
+    for key, y in result.items():
         assert np.isnan(y).all(), key
 
 
 def test_types():
-    """Recorded from JAX 0.10.2."""
+    """The values were recorded from JAX 0.10.2."""
     wide, narrow = jnp.full(2, 0.3), jnp.full(2, 0.3, "bfloat16")
     for f, weak in (
         (stats.norm.logpdf, False),

@@ -1,6 +1,6 @@
 """Three derivatives in the tails, where values and hazards cancel, against mpmath.
 
-The numbers are those of `make tails`, differences of mpmath's values in 220 digits.
+The numbers are from `make tails`: differences of mpmath's values in 220 digits.
 """
 
 import numpy as np
@@ -90,15 +90,15 @@ def test_three_derivatives_in_the_tails(dtype):
         }
 
     with mj.enable_x64(dtype == "float64"):
-        found = mj.jit(run)(points)
-    for name, values in found.items():
-        want = np.array([w for _, w in ROWS[name][1]]).T
+        result = mj.jit(run)(points)
+    for name, values in result.items():
+        expected = np.array([w for _, w in ROWS[name][1]]).T
         rtol = 1e-7 if dtype == "float64" else 2e-4
-        np.testing.assert_allclose(values, want, rtol, err_msg=name)
+        np.testing.assert_allclose(values, expected, rtol, err_msg=name)
 
 
-def test_logarithms_of_probabilities_that_are_too_small_to_be_numbers():
-    """By mpmath: ln Q(2.5, 1000), ln P(40, 0.001), ln I_0.00001(30, 2) ..."""
+def test_logarithms_of_probabilities_that_underflow():
+    """Reference values from mpmath: ln Q(2.5, 1000), ln P(40, 0.001), ln I_0.00001(30, 2) ..."""
     rows = [
         (stats.gamma.logsf, (1000.0, 2.5), -989.92155),
         (stats.gamma.logsf, (1250.0, 539.0), -261.945591976),
@@ -108,12 +108,12 @@ def test_logarithms_of_probabilities_that_are_too_small_to_be_numbers():
         (stats.beta.logcdf, (0.25, 700.0, 600.0), -249.732754209),
         (stats.beta.logsf, (0.75, 600.0, 700.0), -249.732754209),
     ]
-    found = mj.jit(lambda: [f(*args) for f, args, _ in rows])()
-    np.testing.assert_allclose(found, [want for _, _, want in rows], 1e-5)
+    result = mj.jit(lambda: [f(*args) for f, args, _ in rows])()
+    np.testing.assert_allclose(result, [expected for _, _, expected in rows], 1e-5)
 
 
 def test_logarithms_of_probabilities_that_are_nearly_one():
-    """By mpmath, in 220 digits; in float32, whose 1 - x is rounded."""
+    """Reference values from mpmath in 220 digits; in float32, 1 - x is rounded."""
     rows = [
         (stats.gamma.logcdf, (20.0, 0.3), -8.1884459e-11),
         (stats.gamma.logcdf, (100.0, 40.0), -2.9602567e-12),
@@ -125,18 +125,18 @@ def test_logarithms_of_probabilities_that_are_nearly_one():
         (stats.beta.logcdf, (0.5, 0.4, 40.0), -6.6790526e-14),
         (stats.beta.sf, (1e-10, 0.4, 0.7), 0.9999174),
     ]
-    found = mj.jit(lambda: [f(*args) for f, args, _ in rows])()
-    np.testing.assert_allclose(found, [want for _, _, want in rows], 2e-5)
+    result = mj.jit(lambda: [f(*args) for f, args, _ in rows])()
+    np.testing.assert_allclose(result, [expected for _, _, expected in rows], 2e-5)
 
 
 def test_slopes_of_the_beta_distribution_at_points_whose_complement_is_rounded():
-    """-x^(a-1) (1-x)^(b-1) / B(a, b), and so on: in float32 1 - x is 1 here."""
+    """Slopes are -x^(a-1) (1-x)^(b-1) / B(a, b) ...; in float32 1 - x is 1 here."""
     derivatives_of = lambda f: mj.jit(lambda x: derivatives(f, x))(1e-10)
-    found = derivatives_of(lambda x: stats.beta.sf(x, 0.4, 0.7))
-    want = [-330411.1, 1.9824665e15, -3.1719464e25]
-    np.testing.assert_allclose(found, want, 2e-5)
-    found = derivatives_of(lambda x: stats.beta.logsf(x, 1.0, 1.0))
-    np.testing.assert_allclose(found, [-1.0, -1.0, -2.0], 2e-5)
+    result = derivatives_of(lambda x: stats.beta.sf(x, 0.4, 0.7))
+    expected = [-330411.1, 1.9824665e15, -3.1719464e25]
+    np.testing.assert_allclose(result, expected, 2e-5)
+    result = derivatives_of(lambda x: stats.beta.logsf(x, 1.0, 1.0))
+    np.testing.assert_allclose(result, [-1.0, -1.0, -2.0], 2e-5)
     # Where the probability is 0 in float32, and so are the slopes: -5e-47, about 3e-82.
     slopes = (
         mj.jit(mj.grad(stats.beta.logsf))(0.02, 30.0, 2.0),

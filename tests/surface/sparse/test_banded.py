@@ -1,4 +1,4 @@
-"""Sparse systems whose elements lie near the diagonal, against NumPy's dense solver."""
+"""Banded sparse systems, compared with NumPy's dense solver."""
 
 import numpy as np
 import pytest
@@ -7,7 +7,7 @@ from minijax.surface.sparse import banded, direct
 
 
 def banded_matrix(n, below, above, dtype, seed=0):
-    """A random matrix of such a band; its diagonal is small where it can be."""
+    """Return a random banded matrix; its diagonal is small where possible."""
     rng = np.random.default_rng(seed)
     gap = np.arange(n)[:, None] - np.arange(n)
     a = rng.normal(size=(n, n))
@@ -27,7 +27,7 @@ def banded_matrix(n, below, above, dtype, seed=0):
 
 
 def by_rows(a):
-    """Elements, columns and starts of rows of a matrix."""
+    """Return the elements, columns and row starts of a matrix."""
     rows, columns = np.nonzero(a)
     starts = np.searchsorted(rows, np.arange(len(a) + 1))
     return a[rows, columns], columns, starts
@@ -36,9 +36,9 @@ def by_rows(a):
 def check(a, reorder=1):
     b = np.random.default_rng(1).normal(size=len(a)).astype(a.dtype)
     x = direct.solved(*by_rows(a), b, tol=1e-6, reorder=reorder)
-    wanted = np.linalg.solve(a.astype(np.complex128), b)
+    expected = np.linalg.solve(a.astype(np.complex128), b)
     assert x.dtype == a.dtype
-    np.testing.assert_allclose(x, wanted, rtol=2e-5, atol=2e-5 * abs(wanted).max())
+    np.testing.assert_allclose(x, expected, rtol=2e-5, atol=2e-5 * abs(expected).max())
 
 
 @pytest.mark.parametrize("n", [1, 2, 16, 33, 150])
@@ -48,13 +48,13 @@ def test_bands(n, band, dtype):
     check(banded_matrix(n, *band, dtype), reorder=0)
 
 
-def test_a_hidden_band_is_found(monkeypatch):
+def test_hidden_bands(monkeypatch):
     order = np.random.default_rng(3).permutation(300)
     monkeypatch.setattr(direct, "factored", None)  # not one column at a time
     check(banded_matrix(300, 2, 2, np.float64)[order][:, order])
 
 
-def test_orders_that_are_asked_for_and_wide_bands_go_column_by_column(monkeypatch):
+def test_requested_orders_and_wide_bands_use_columns(monkeypatch):
     monkeypatch.setattr(banded, "_BYTES", 0)
     monkeypatch.setattr(direct, "solve_banded", None)
     a = banded_matrix(80, 3, 3, np.float64)
@@ -78,7 +78,7 @@ def test_matrices_without_inverse(spoilt):
     assert np.isnan(x).all()
 
 
-def test_what_is_nearly_singular_is_solved_column_by_column():
+def test_nearly_singular_systems_use_columns():
     a = np.eye(100)
     a[3, 3] = 1e-14
     b = np.ones(100)
@@ -87,7 +87,7 @@ def test_what_is_nearly_singular_is_solved_column_by_column():
     assert x[3] == pytest.approx(1e14)
 
 
-def test_elements_of_one_place_are_added():
+def test_duplicate_elements_are_added():
     data, columns = np.array([1.0, 1.0, 3.0, 4.0]), np.array([0, 0, 1, 1])
     x = direct.solved(
         data, columns, np.array([0, 3, 4]), np.array([5.0, 4.0]), tol=1e-6, reorder=1
@@ -102,9 +102,9 @@ def test_a_long_band():
     inside = (columns >= 0) & (columns < n)
     values = np.tile([1.0, -2.5, 1.0], n)[inside]
     starts = np.searchsorted(rows[inside], np.arange(n + 1))
-    wanted = np.sin(np.arange(n))
-    b = -2.5 * wanted
-    b[1:] += wanted[:-1]
-    b[:-1] += wanted[1:]
+    expected = np.sin(np.arange(n))
+    b = -2.5 * expected
+    b[1:] += expected[:-1]
+    b[:-1] += expected[1:]
     x = direct.solved(values, columns[inside], starts, b, tol=1e-6, reorder=1)
-    np.testing.assert_allclose(x, wanted, atol=1e-12)
+    np.testing.assert_allclose(x, expected, atol=1e-12)

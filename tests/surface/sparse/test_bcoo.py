@@ -1,4 +1,4 @@
-"""BCOO arrays: what is done with them agrees with dense arrays, under all transformations.
+"""Operations on BCOO arrays agree with dense arrays, under all transformations.
 
 All operations on one layout are one compiled program.
 """
@@ -32,7 +32,7 @@ EDGES = [
 
 
 def buffers(shape, n_batch, n_dense, nse=5, seed=0):
-    """Data and indices: some twice, some padding, in no order."""
+    """Return data and unsorted indices, with duplicates and padding."""
     rng = np.random.default_rng(seed)
     n_sparse = len(shape) - n_batch - n_dense
     batch, sizes = shape[:n_batch], shape[n_batch : n_batch + n_sparse]
@@ -47,7 +47,7 @@ def buffers(shape, n_batch, n_dense, nse=5, seed=0):
 
 
 def dense(data, index, shape):
-    """The array, by a loop over its elements."""
+    """Return the dense array, by a loop over the elements."""
     n_batch, nse = index.ndim - 2, index.shape[-2]
     out = np.zeros(shape, data.dtype)
     for batch in np.ndindex(*shape[:n_batch]):
@@ -58,18 +58,18 @@ def dense(data, index, shape):
     return out
 
 
-def plain(x):
+def to_dense(x):
     return sparse.todense(x) if isinstance(x, sparse.JAXSparse) else x
 
 
 def rows(shape, n, n_dense):
-    """name -> (the function of a sparse array, of a dense one)."""
+    """Return a dict: name -> (function of a sparse array, function of a dense array)."""
     rank, k = len(shape), len(shape) - n - n_dense
     rng = np.random.default_rng(1)
     draw = lambda *s: rng.normal(size=s)
     axes = tuple(range(n))
     order = (*axes, *range(n + k - 1, n - 1, -1), *range(n + k, rank))
-    whole, last = draw(*shape), draw(*shape[-1:])
+    full, last = draw(*shape), draw(*shape[-1:])
     parts = buffers(shape, n, n_dense, seed=2)
     other, same = BCOO(parts, shape=shape), dense(*parts, shape)
     flat = (*shape[:n], 12, *shape[n + k :])
@@ -101,12 +101,12 @@ def rows(shape, n, n_dense):
             lambda m: sparse.bcoo_dynamic_slice(m, starts, sizes),
             lambda x: lax.dynamic_slice(x, starts, sizes),
         ),
-        "times dense": (lambda m: m * whole, lambda x: x * whole),
+        "times dense": (lambda m: m * full, lambda x: x * full),
         "times a row": (lambda m: last * m, lambda x: x * last),
-        "over dense": (lambda m: m / whole, lambda x: x / whole),
+        "over dense": (lambda m: m / full, lambda x: x / full),
         "times sparse": (lambda m: m * other, lambda x: x * same),
         "sum": (lambda m: m + other, lambda x: x + same),
-        "plus dense": (lambda m: m + whole, lambda x: x + whole),
+        "plus dense": (lambda m: m + full, lambda x: x + full),
         "difference": (lambda m: m - other, lambda x: x - same),
         "cube": (lambda m: m**3, lambda x: x**3),
         "root": (lambda m: abs(m) ** 1, abs),
@@ -188,23 +188,23 @@ def test_sparse_and_dense_agree(shape, n_batch, n_dense):
     with mj.enable_x64(True):
         table = rows(shape, n_batch, n_dense)
         data, index = buffers(shape, n_batch, n_dense)
-        whole = jnp.asarray(dense(data, index, shape))
-        found = mj.jit(
+        full = jnp.asarray(dense(data, index, shape))
+        result = mj.jit(
             lambda d: {
-                name: plain(fun(BCOO((d, jnp.asarray(index)), shape=shape)))
+                name: to_dense(fun(BCOO((d, jnp.asarray(index)), shape=shape)))
                 for name, (fun, _) in table.items()
             }
         )(data)
-        expected = mj.jit(lambda x: {name: fun(x) for name, (_, fun) in table.items()})(whole)
+        expected = mj.jit(lambda x: {name: fun(x) for name, (_, fun) in table.items()})(full)
     for name in table:
-        assert found[name].dtype == expected[name].dtype, name
+        assert result[name].dtype == expected[name].dtype, name
         np.testing.assert_allclose(
-            found[name], expected[name], rtol=1e-12, atol=1e-12, err_msg=name
+            result[name], expected[name], rtol=1e-12, atol=1e-12, err_msg=name
         )
 
 
 @pytest.mark.parametrize(("shape", "n_batch", "n_dense"), [*LAYOUTS, *EDGES])
-def test_dense_arrays_there_and_back(shape, n_batch, n_dense):
+def test_round_trips_through_dense_arrays(shape, n_batch, n_dense):
     data, index = buffers(shape, n_batch, n_dense, nse=0 if 0 in shape else 5)
     data = data.astype(np.float32)
     m = BCOO((data, index), shape=shape)
@@ -229,11 +229,11 @@ PROGRAMS = {
 
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_transformations(name):
-    """jit, jvp, transpose and vmap, by the data and along batches of indices."""
+    """Check jit, jvp, transpose and vmap, by the data and over batches of indices."""
     data, index = buffers((3, 4), 0, 0)
 
     def fun(data, index):
-        return plain(PROGRAMS[name](BCOO((data, index), shape=(3, 4))))
+        return to_dense(PROGRAMS[name](BCOO((data, index), shape=(3, 4))))
 
     obeys(fun, data, index, exact=False)
 
@@ -243,7 +243,7 @@ def test_sparse_products():
 
     def fun(data):
         m = BCOO((data, jnp.asarray(index)), shape=(3, 4))
-        return plain(m.T @ m)
+        return to_dense(m.T @ m)
 
     obeys(fun, data, exact=False, lanes=False)
 
@@ -260,7 +260,7 @@ def test_products_by_both_operands():
 
 
 def test_batches_are_mapped_over():
-    """A lane is an array with one batch axis less, whichever axis it was."""
+    """A lane has one batch axis less, whichever axis is mapped."""
     shape = (2, 3, 4, 5)
     data, index = buffers(shape, 2, 0)
     m = BCOO((data.astype(np.float32), index), shape=shape)
@@ -268,10 +268,10 @@ def test_batches_are_mapped_over():
     once = mj.vmap(lambda x: x @ v)(m)
     np.testing.assert_allclose(once, m.todense() @ v, rtol=1e-5)
     lanes = mj.vmap(mj.vmap(lambda x: (x.T, x.todense())), in_axes=1, out_axes=(1, 0))
-    turned, whole = lanes(m)
-    assert turned.shape == (2, 3, 5, 4) and turned.n_batch == 2
-    np.testing.assert_allclose(turned.todense(), m.todense().swapaxes(2, 3))
-    np.testing.assert_allclose(whole, m.todense().swapaxes(0, 1))
+    transposed, full = lanes(m)
+    assert transposed.shape == (2, 3, 5, 4) and transposed.n_batch == 2
+    np.testing.assert_allclose(transposed.todense(), m.todense().swapaxes(2, 3))
+    np.testing.assert_allclose(full, m.todense().swapaxes(0, 1))
     shared = mj.vmap(lambda x, y: (x, y @ v), in_axes=(None, 0), out_axes=(None, 0))
     assert shared(m, m)[0].shape == shape
     with pytest.raises(ValueError, match="Cannot map in_axis=2 for BCOO array"):
@@ -299,14 +299,14 @@ def test_indexing():
     data, index = buffers((3, 4), 0, 0)
     m = BCOO((data.astype(np.float32), index), shape=(3, 4))
     x = m.todense()
-    found = mj.jit(lambda m: [m[i].todense() for i in INDEXED])(m)
-    for i, part in zip(INDEXED, found, strict=True):
+    result = mj.jit(lambda m: [m[i].todense() for i in INDEXED])(m)
+    for i, part in zip(INDEXED, result, strict=True):
         np.testing.assert_array_equal(part, x[i], err_msg=str(i))
     assert [part.shape for part in m] == [(4,)] * 3
     np.testing.assert_array_equal(m[2].todense(), x[2])
 
 
-def test_elements_that_are_stored_twice_or_not_at_all():
+def test_duplicates_and_padding():
     m = BCOO((jnp.array([1.0, 2.0, 4.0, 0.0]), jnp.array([[2], [0], [2], [1]])), shape=(3,))
     once = m.sum_duplicates()
     assert once.nse == 2 and once.unique_indices and once.indices_sorted

@@ -1,4 +1,4 @@
-"""BCSR, COO, CSR and CSC arrays, what makes them, and derivatives by all formats."""
+"""BCSR, COO, CSR and CSC arrays, their constructors, and derivatives by all formats."""
 
 import sys
 from pathlib import Path
@@ -32,9 +32,9 @@ def test_formats_agree_with_dense_arrays(name):
     assert repr(m) == f"{name.upper()}(float32[3, 4], nse=4)"
     assert (m.shape, m.ndim, m.size, len(m), m.nse, more.nse) == ((3, 4), 2, 12, 3, 4, 6)
     both = mj.jit(lambda m, more: (m.todense(), more.todense(), m @ V, more @ W))
-    whole, again, vector, matrix = both(m, more)
-    np.testing.assert_array_equal(whole, M)
-    np.testing.assert_array_equal(again, M)
+    full, repeated, vector, matrix = both(m, more)
+    np.testing.assert_array_equal(full, M)
+    np.testing.assert_array_equal(repeated, M)
     np.testing.assert_array_equal(vector, M @ V)
     np.testing.assert_array_equal(matrix, M @ W)
     np.testing.assert_array_equal(sparse.todense(m), M)
@@ -44,7 +44,7 @@ def test_formats_agree_with_dense_arrays(name):
 
 @pytest.mark.parametrize("name", ["bcsr", "coo", "csr"])
 def test_transformations(name):
-    """By the data and the dense operand, and along batches of both."""
+    """Derivatives by the data and the dense operand, and batches of both."""
     m = FORMATS[name].fromdense(M, nse=5)
 
     def fun(data, w):
@@ -54,7 +54,7 @@ def test_transformations(name):
     obeys(fun, np.asarray(m.data), W, exact=False)
 
 
-def test_fromdense_is_linear_where_nothing_vanishes():
+def test_fromdense_is_linear():
     for cls in FORMATS.values():
         back = lambda x, cls=cls: (cls.fromdense(x, nse=5).todense() * W[:3, :1]).sum()
         slope = mj.grad(back)(jnp.asarray(M))
@@ -82,18 +82,18 @@ def test_rows_are_batched_and_dense():
             "broadcast": (wide.todense(), np.stack([M, M])),
         }
 
-    for name, (found, expected) in mj.jit(run)(m, deep, one).items():
-        np.testing.assert_array_equal(found, expected, err_msg=name)
+    for name, (result, expected) in mj.jit(run)(m, deep, one).items():
+        np.testing.assert_array_equal(result, expected, err_msg=name)
     assert BCSR.fromdense(M, nse=6).sum_duplicates().nse == 4
 
 
-def test_elements_behind_the_last_row_are_padding():
+def test_elements_after_the_last_row_are_padding():
     parts = jnp.ones(3), jnp.array([0, 1, 2]), jnp.array([0, 1, 1])
     assert BCSR(parts, shape=(2, 3)).todense().tolist() == [[1, 0, 0], [0, 0, 0]]
     assert CSR(parts, shape=(2, 3)).todense().tolist() == [[1, 0, 0], [0, 0, 0]]
 
 
-def test_made_of_others():
+def test_conversions():
     for k in (-1, 0, 2):
         for name in FORMATS:
             m = sparse.eye(3, 4, k, sparse_format=name)
@@ -114,7 +114,7 @@ def test_made_of_others():
 
 
 def test_random():
-    """Bits recorded from JAX 0.10.2."""
+    """The bits were recorded from JAX 0.10.2."""
     key = mj.random.key(0)
     m = sparse.random_bcoo(key, (4, 5), nse=3, dtype="float32", indices_dtype="int16")
     assert m.indices.tolist() == [[0, 0], [0, 3], [1, 4]] and m.indices.dtype == np.int16
@@ -139,16 +139,16 @@ def test_derivatives_by_sparse_arguments(name):
     np.testing.assert_allclose(by_v, other, rtol=1e-6)
     out = {"a": jnp.asarray(V, np.float32), "b": m}
     for jac in (sparse.jacfwd, sparse.jacrev):
-        found = jac(lambda d: d["b"] @ d["a"])(out)
+        result = jac(lambda d: d["b"] @ d["a"])(out)
         # d (M v)_i / d M_jk = v_k where i = j, of stored elements.
         expected = np.einsum("ij,k,jk->ijk", np.eye(3), V, M != 0)
-        np.testing.assert_allclose(found["b"].todense(), expected)
-        np.testing.assert_allclose(found["a"], M)
+        np.testing.assert_allclose(result["b"].todense(), expected)
+        np.testing.assert_allclose(result["a"], M)
     with pytest.raises(TypeError, match="needs dense results"):
         sparse.jacrev(lambda m: m)(m)
 
 
-def test_auxiliary_results_are_handed_on():
+def test_auxiliary_results():
     m = BCOO.fromdense(M)
     slope, aux = sparse.grad(lambda m: ((m @ V).sum(), "text"), has_aux=True)(m)
     np.testing.assert_array_equal(slope.todense(), np.where(M, V, 0))

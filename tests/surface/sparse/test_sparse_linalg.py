@@ -84,16 +84,16 @@ def test_largest_eigenvalues():
         np.testing.assert_allclose(theta, [19, 18, 17], rtol=1e-9)
         np.testing.assert_allclose(u.T @ u, np.eye(k), atol=1e-12)
         np.testing.assert_allclose(a @ u, u * theta, atol=1e-7)
-        again = linalg.lobpcg_standard(lambda v: jnp.asarray(a) @ v, x, tol=1e-12)
-        np.testing.assert_allclose(again[0], theta, rtol=1e-9)
+        repeated = linalg.lobpcg_standard(lambda v: jnp.asarray(a) @ v, x, tol=1e-12)
+        np.testing.assert_allclose(repeated[0], theta, rtol=1e-9)
         assert 5 < int(steps) < 60
         assert int(linalg.lobpcg_standard(a, x, m=2)[2]) == 2
-        # A start that spans less than is wanted, and a matrix with no positive value.
+        # Linearly dependent initial vectors, and a matrix without positive eigenvalues.
         flat = linalg.lobpcg_standard(a - 30 * np.eye(n), jnp.zeros((n, k)), tol=1e-12)
         np.testing.assert_allclose(flat[0], [-11, -12, -13], rtol=1e-9)
 
 
-def test_what_cannot_be_searched():
+def test_invalid_eigenvalue_problems():
     x = jnp.ones((40, 8))
     with pytest.raises(ValueError, match=r"search dim \* 5 < matrix dim \(got 40, 40\)"):
         linalg.lobpcg_standard(jnp.eye(40), x)

@@ -41,7 +41,7 @@ def doubled(x):
 doubled.defjvps(lambda t, out, x: 2 * t)
 
 
-def plain(x):
+def to_dense(x):
     return sparse.todense(x) if isinstance(x, BCOO) else x
 
 
@@ -71,13 +71,13 @@ def test_sparse_and_dense_agree(use_tracer):
     def both(m, x):
         lifted = {n: sparsify(f, use_tracer)(m) for n, f in ROWS.items()}
         is_sparse = lambda y: isinstance(y, BCOO)
-        found = mj.tree.map(sparse.todense, lifted, is_leaf=is_sparse)
-        return found, {n: f(x) for n, f in ROWS.items()}
+        result = mj.tree.map(sparse.todense, lifted, is_leaf=is_sparse)
+        return result, {n: f(x) for n, f in ROWS.items()}
 
-    found, expected = mj.jit(both)(m, M)
-    assert mj.tree.structure(found) == mj.tree.structure(expected)
+    result, expected = mj.jit(both)(m, M)
+    assert mj.tree.structure(result) == mj.tree.structure(expected)
     for (path, a), b in zip(
-        mj.tree.leaves_with_path(found), mj.tree.leaves(expected), strict=True
+        mj.tree.leaves_with_path(result), mj.tree.leaves(expected), strict=True
     ):
         np.testing.assert_allclose(a, b, rtol=1e-6, err_msg=mj.tree_util.keystr(path))
 
@@ -110,7 +110,7 @@ def test_by_rows():
         sparsify(lambda m: m + m)(m)
 
 
-def test_numbers_are_known_where_the_function_itself_runs():
+def test_dense_arguments_are_concrete_with_use_tracer():
     m = BCOO.fromdense(M)
     fun = lambda m, k: m * k if k > 0 else m
     np.testing.assert_array_equal(sparsify(fun, use_tracer=True)(m, 2.0).todense(), 2 * M)
@@ -123,11 +123,11 @@ def test_numbers_are_known_where_the_function_itself_runs():
 def test_bools():
     x, y = M > 0, M > 1
     m, n = BCOO.fromdense(x), BCOO.fromdense(y)
-    run = mj.jit(lambda m, n: [plain(z) for z in (m * n, m + n, m * m, m + m, m * y, m + y)])
+    run = mj.jit(lambda m, n: [to_dense(z) for z in (m * n, m + n, m * m, m + m, m * y, m + y)])
     expected = [x & y, x | y, x, x, x & y, x | y]
-    for found, wanted in zip(run(m, n), expected, strict=True):
-        assert found.dtype == bool
-        np.testing.assert_array_equal(found, wanted)
+    for result, expected_values in zip(run(m, n), expected, strict=True):
+        assert result.dtype == bool
+        np.testing.assert_array_equal(result, expected_values)
     with pytest.raises(NotImplementedError, match="sparse rule for and is not"):
         sparsify(jnp.bitwise_and)(BCOO.fromdense(M.astype(int)), 1)
 
@@ -141,12 +141,12 @@ def test_bools():
         (lambda m: m + m[0], "different shapes"),
     ],
 )
-def test_what_would_be_dense_is_refused(fun, text):
+def test_dense_results_raise(fun, text):
     with pytest.raises(NotImplementedError, match=text):
         sparsify(fun)(BCOO.fromdense(M))
 
 
-def test_loops_and_choices_keep_the_storage():
+def test_loops_and_branches_preserve_layouts():
     m = BCOO.fromdense(M)
     with pytest.raises(TypeError, match="stored in the same way"):
         sparsify(lambda m: lax.fori_loop(0, 2, lambda i, c: c[::-1] + m, m))(m)

@@ -1,4 +1,4 @@
-"""The test case for sparse arrays compares, and notices what differs."""
+"""The test case for sparse arrays accepts equal arrays and reports differences."""
 
 import numpy as np
 import pytest
@@ -7,7 +7,7 @@ import minijax.numpy as jnp
 from minijax.experimental import sparse
 from minijax.experimental.sparse import test_util
 
-# A class of its own, or pytest would run it here, too.
+# A subclass: pytest would also collect `SparseTestCase` if it were imported by name.
 Case = type("Case", (test_util.SparseTestCase,), {"runTest": lambda self: None})
 
 

@@ -188,8 +188,8 @@ def solve_incremental(B: Operator, x: Vector, z: Vector, tolerance: Any, m: int)
     rhs = jnp.zeros(m + 1, R.dtype).at[0].set(beta.astype(R.dtype))
     rotations = jnp.zeros((m, 2), R.dtype).at[:, 0].set(1)
 
-    def rotate(x: Any, j: Any, turn: Any) -> Any:
-        c, s = turn
+    def rotate(x: Any, j: Any, rotation: Any) -> Any:
+        c, s = rotation
         top, low = x[j], x[j + 1]
         x = x.at[j].set(c * top + s * low)
         return x.at[j + 1].set(c * low - jnp.conj(s) * top)

@@ -80,7 +80,7 @@ def qr(
     Args:
       a: matrices, shape (..., m, n).
       overwrite_a, lwork, check_finite: SciPy's; without effect.
-      mode: 'full' (Q has m columns), 'economic' (min(m, n) of them), or 'r' (R alone,
+      mode: 'full' (Q has m columns), 'economic' (min(m, n) columns), or 'r' (only R,
         with m rows).
       pivoting: exchange columns, so that the diagonal of R is not increasing.
 

@@ -3,8 +3,8 @@
 The exponential uses scaling and squaring of a Padé approximant (N. Higham, "The scaling
 and squaring method for the matrix exponential revisited", SIAM J. Matrix Anal. Appl. 26,
 2005), after a diagonal similarity that balances rows and columns (E. Osborne, "On
-pre-conditioning of matrices", 1960): each squaring doubles rounding errors, and a norm
-that is large because of the scaling alone needs none.
+pre-conditioning of matrices", 1960).  Each squaring doubles rounding errors, and a norm
+that is large only because of bad scaling needs no squarings.
 
 The others use the Schur form: the square root of a triangle (Å. Björck and S. Hammarling,
 "A Schur method for the square root of a matrix", 1983), and Parlett's recurrence (G. Golub

@@ -368,7 +368,7 @@ def leslie(f: ArrayLike, s: ArrayLike) -> Any:
       An array of the common dtype, shape (..., n, n).
 
     Raises:
-      ValueError: too few elements, or lengths that do not fit.
+      ValueError: there are too few elements, or lengths do not fit.
 
     Example:
       >>> import minijax.numpy as jnp
@@ -391,7 +391,7 @@ def leslie(f: ArrayLike, s: ArrayLike) -> Any:
     return _below_first(*_broadcast_leading(*_of_one_dtype([f, s])))
 
 
-# ---------------------------------------------------------------------- of a size alone
+# ----------------------------------------------------------------------- from a size
 
 
 def _of_one_dtype(arrays: list[Any]) -> Any:

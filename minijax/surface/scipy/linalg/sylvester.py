@@ -29,7 +29,7 @@ from .decompositions import schur
 __all__ = ("solve_sylvester",)
 
 
-def _nearest(left: Any, right: Any) -> Any:
+def _least_sum(left: Any, right: Any) -> Any:
     """Return the least magnitude of a sum of an eigenvalue of A and one of B."""
     return jnp.abs(left[:, None] + right).min(initial=np.inf)
 
@@ -47,7 +47,7 @@ def _by_schur(a: Any, b: Any, c: Any) -> tuple[Any, Any]:
         return dynamic_update_index_in_dim(y, x, j, 1)
 
     y = fori_loop(0, n, column, jnp.zeros_like(right)) if n else right
-    sums = _nearest(jnp.diagonal(r), jnp.diagonal(s))
+    sums = _least_sum(jnp.diagonal(r), jnp.diagonal(s))
     return precise(precise(u, y), adjoint(v)), sums
 
 
@@ -59,7 +59,7 @@ def _by_eigenvectors(a: Any, b: Any, c: Any) -> tuple[Any, Any]:
     x = transpose_matrices(
         linear_solve.solve_matrix(transpose_matrices(v), transpose_matrices(precise(u, y)))
     )
-    return x, _nearest(left, right)
+    return x, _least_sum(left, right)
 
 
 _METHODS = {"schur": _by_schur, "eigen": _by_eigenvectors}

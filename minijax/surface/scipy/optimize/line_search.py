@@ -124,9 +124,9 @@ def line_search(
     return Step(s.low, status, s.num_growing + s.num_zooms)
 
 
-def choose(which: Any, x: Point, y: Point) -> Point:
+def choose(mask: Any, x: Point, y: Point) -> Point:
     """Select one of two points."""
-    return Point(*[jnp.where(which, a, b) for a, b in zip(x, y, strict=True)])
+    return Point(*[jnp.where(mask, a, b) for a, b in zip(x, y, strict=True)])
 
 
 def between(s: Search) -> Any:

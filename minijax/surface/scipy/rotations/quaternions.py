@@ -36,11 +36,11 @@ def components(x: Any) -> list[Any]:
     return [x[..., i] for i in range(x.shape[-1])]
 
 
-def select_by_flag(on: Any, yes: Any, no: Any) -> Any:
+def select_by_flag(flag: Any, yes: Any, no: Any) -> Any:
     """Select `yes` or `no` by a flag, which may be an array."""
-    if isinstance(on, (bool, np.bool_)):
-        return yes if on else no
-    return jnp.where(on, yes, no)
+    if isinstance(flag, (bool, np.bool_)):
+        return yes if flag else no
+    return jnp.where(flag, yes, no)
 
 
 def radians(x: Any, degrees: Any) -> Any:

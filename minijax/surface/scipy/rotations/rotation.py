@@ -37,12 +37,12 @@ def axes_of(seq: str) -> tuple[tuple[int, ...], bool]:
     return axes, intrinsic
 
 
-def floats(x: Any, size: int, what: str) -> Any:
+def floats(x: Any, size: int, noun: str) -> Any:
     """Convert to an array of floats whose last axis has this size."""
     (x,) = promote_dtypes_inexact(jnp.asarray(x))
     if x.shape[-1:] != (size,):
         raise errors.value_error(
-            f"Rotation: {what} must have shape (..., {size}), got {x.shape}."
+            f"Rotation: {noun} must have shape (..., {size}), got {x.shape}."
         )
     return x
 

@@ -556,6 +556,9 @@ def istft(
     Returns:
       (times [T], an array with T in place of `time_axis`, real if `input_onesided`).
 
+    Raises:
+      ValueError: there are fewer than two axes, or sizes do not fit.
+
     Example:
       >>> import minijax.numpy as jnp
       >>> z = stft(jnp.arange(6.), nperseg=4)[2]

@@ -125,7 +125,7 @@ def promote_real(name: str, *xs: Any) -> Sequence[Any]:
         raise errors.value_error(
             f"{name} does not support complex-valued inputs.",
             which=str(aval_of(xs[0]).str_short(True)),
-            tries=["jnp.real(...) of it"],
+            tries=["jnp.real(x)"],
         )
     return xs
 

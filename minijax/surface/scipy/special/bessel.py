@@ -62,7 +62,7 @@ def _all_orders(z: Any, top: int) -> Any:
     dtype = dtype_of(z)
     orders = np.arange(top, -1, -1)
     logs = np.array([math.lgamma(n + 1) for n in orders])
-    rows = [
+    xs = [
         from_host(v.astype(dtype), shaped(v.shape, dtype))
         for v in (orders, logs, np.where(orders % 2, 0, np.minimum(orders + 1, 2)))
     ]
@@ -70,21 +70,21 @@ def _all_orders(z: Any, top: int) -> Any:
     is_zero = lax.eq(z, const(z, 0))
     half = lax.log(choose(is_zero, const(z, 1), lax.abs(z)) / 2)
 
-    def step(carry: Any, row: Any) -> Any:
-        one_up, two_up, total = carry  # J_(n+1), J_(n+2), the sum, up to a common factor
-        n, log, weight = row
-        recurred = 2 * (n + 1) / choose(is_zero, const(z, 1), z) * one_up - two_up
+    def step(carry: Any, x: Any) -> Any:
+        above, two_above, total = carry  # J_(n+1), J_(n+2), the sum, up to a common factor
+        n, log, weight = x
+        recurred = 2 * (n + 1) / choose(is_zero, const(z, 1), z) * above - two_above
         size = lax.min(n * half - log, const(z, 0))
         seed = choose(lax.gt(size, const(z, least)), lax.exp(size), const(z, 0))
         # At 0, only order 0 is nonzero.
         seed = choose(is_zero, convert(lax.eq(n, const(n, 0)), dtype), seed)
-        is_started = lax.ne(one_up, const(z, 0))
-        is_started = lax.bitwise_or(is_started, lax.ne(two_up, const(z, 0)))
+        is_started = lax.ne(above, const(z, 0))
+        is_started = lax.bitwise_or(is_started, lax.ne(two_above, const(z, 0)))
         value = choose(is_started, recurred, seed)
-        return (value, one_up, total + weight * value), value
+        return (value, above, total + weight * value), value
 
     zeros = filled(z, 0)
-    (_, _, total), values = scan(step, (zeros, zeros, zeros), tuple(rows))
+    (_, _, total), values = scan(step, (zeros, zeros, zeros), tuple(xs))
     return lax.rev(values, (0,)) / total
 
 

@@ -40,10 +40,10 @@ def _right(z: Any) -> Any:
     series = (w - 0.5) * lax.log(w) - w + math.log(2 * math.pi) / 2 + stirling_rest(w)
     # The arguments of two factors add up to less than pi, so pairs stay on the branch.
     steps = [(low + k) * (low + (k + 1)) for k in range(0, STEPS, 2)]
-    climbed = lax.log(steps[0])
+    log_product = lax.log(steps[0])
     for step in steps[1:]:
-        climbed = climbed + lax.log(step)
-    return choose(near, taylor, choose(far, series, series - climbed))
+        log_product = log_product + lax.log(step)
+    return choose(near, taylor, choose(far, series, series - log_product))
 
 
 def _log_sine(z: Any) -> Any:

@@ -44,7 +44,7 @@ BEYOND = (  # of 2x^2 (2x F(x) - 1) in T_k(32/x^2 - 1), for x >= 4
 # fmt: on
 
 
-def _parts(x: Any) -> tuple[Any, Any, Any]:
+def _near_and_far(x: Any) -> tuple[Any, Any, Any]:
     """Return whether x is small, F(x) for small x, and 2x F(x) - 1 for large x."""
     x = lax.abs(x)
     border = const(x, 4)
@@ -59,7 +59,7 @@ def _parts(x: Any) -> tuple[Any, Any, Any]:
 @custom_jvp
 @staged
 def _dawson(x: Any) -> Any:
-    near, small, rest = _parts(x)
+    near, small, rest = _near_and_far(x)
     large = (1 + rest) / (2 * lax.max(lax.abs(x), const(x, 4)))
     return lax.sign(x) * choose(near, small, large)
 
@@ -67,7 +67,7 @@ def _dawson(x: Any) -> Any:
 # The derivative 1 - 2x F(x), without cancellation for large x.
 _dawson.defjvps(
     lambda t, ans, x: (
-        t * choose(lax.lt(lax.abs(x), const(x, 4)), 1 - 2 * x * ans, -_parts(x)[2])
+        t * choose(lax.lt(lax.abs(x), const(x, 4)), 1 - 2 * x * ans, -_near_and_far(x)[2])
     )
 )
 

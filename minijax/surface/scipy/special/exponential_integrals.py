@@ -163,9 +163,9 @@ def _powers(n: Any, x: Any) -> Any:
     terms = 22 if dtype_of(x) == dtypes.float64 else 13
     total = const(x, 0)
     for k in range(terms, -1, -1):
-        apart = n - (k + 1)
-        is_pole = lax.eq(apart, const(x, 0))
-        coefficient = choose(is_pole, const(x, 0), 1 / choose(is_pole, const(x, 1), apart))
+        difference = n - (k + 1)
+        is_pole = lax.eq(difference, const(x, 0))
+        coefficient = choose(is_pole, const(x, 0), 1 / choose(is_pole, const(x, 1), difference))
         total = total * x + coefficient * ((-1) ** k / math.factorial(k))
     m = n - 1
     log_power = choose(lax.eq(m, const(x, 0)), const(x, 0), m * lax.log(x))
@@ -183,9 +183,9 @@ def _fraction(n: Any, x: Any) -> Any:
         top, b = -i * (n + (i - 1)), n + x + 2 * i
         d = 1 / (top * d + b)
         c = b + top / c
-        more = lax.gt(lax.abs(c * d - 1), const(x, eps))
+        is_changing = lax.gt(lax.abs(c * d - 1), const(x, eps))
         f = choose(active, f * (c * d), f)
-        return i + 1, lax.bitwise_and(active, more), f, c, d
+        return i + 1, lax.bitwise_and(active, is_changing), f, c, d
 
     def not_done(state: Any) -> Any:
         some = lax.reduce_or(state[1], tuple(range(aval_of(state[1]).ndim)))
@@ -214,9 +214,9 @@ def _expn(n: Any, x: Any) -> Any:
 
 
 def _slope(ans: Any, n: Any, x: Any) -> Any:
-    none = lax.eq(n, const(n, 0))
-    lower = _expn(choose(none, const(n, 0), n - 1), x)
-    return -choose(none, (lax.exp(-x) + ans) / x, lower)
+    is_order_zero = lax.eq(n, const(n, 0))
+    lower = _expn(choose(is_order_zero, const(n, 0), n - 1), x)
+    return -choose(is_order_zero, (lax.exp(-x) + ans) / x, lower)
 
 
 _expn.defjvps(None, lambda t, ans, n, x: t * _slope(ans, n, x))

@@ -54,18 +54,18 @@ def _recurrence(last: int, normalized: bool) -> tuple[Any, Any, Any]:
 
 def _values(z: Any, last: int, normalized: bool) -> Any:
     # The scan stacks degrees first; the final transpose puts orders first.
-    rows = tuple(_array(x, z) for x in _recurrence(last, normalized))
+    coefficients = tuple(_array(x, z) for x in _recurrence(last, normalized))
     s = lax.sqrt((1 - z) * (1 + z))
     column = lambda x: lax.expand_dims(x, (1,))
 
-    def step(carry: Any, row: Any) -> Any:
-        power, before, two_before = carry
-        a, b, c = map(column, row)
-        now = a * (z * before - b * two_before) + c * power
-        return (power * s, now, before), now
+    def step(carry: Any, x: Any) -> Any:
+        power, previous, two_previous = carry
+        a, b, c = map(column, x)
+        value = a * (z * previous - b * two_previous) + c * power
+        return (power * s, value, previous), value
 
-    none = lax.broadcast_in_dim(const(z, 0), (last + 1, *aval_of(z).shape), ())
-    _, values = scan(step, (filled(z, 1), none, none), rows)
+    zeros = lax.broadcast_in_dim(const(z, 0), (last + 1, *aval_of(z).shape), ())
+    _, values = scan(step, (filled(z, 1), zeros, zeros), coefficients)
     return lax.transpose(values, (1, 0, 2))
 
 
@@ -90,16 +90,16 @@ def _slopes(z: Any, values: Any, last: int, normalized: bool) -> Any:
     scale = np.where(normalized, np.sqrt((2 * n + 1) / (4 * math.pi)), 1)
     ratio = np.ones_like(n)
     if normalized:
-        for k, order in ((1, m >= 1), (2, m >= 2)):
+        for k, has_order in ((1, m >= 1), (2, m >= 2)):
             step = np.maximum((n + k) * (n - k + 1), 1)
-            ratio = np.where(order, ratio / np.sqrt(step), ratio)
+            ratio = np.where(has_order, ratio / np.sqrt(step), ratio)
     around = (n - 1) * n * (n + 1) * (n + 2) / 4
     infinite = np.where(n > 0, np.inf, 0)
     limits = [n * (n + 1) / 2, infinite, -around]
     ends = np.select([m == 0, m == 1, m == 2], limits, 0.0) * scale * ratio
     ends = np.where(inside, ends, 0)
-    turn = np.where(m == 1, (-1.0) ** n, (-1.0) ** (n + 1))
-    at_end = choose(lax.lt(z, const(z, 0)), each(ends * turn), each(ends))
+    end_signs = np.where(m == 1, (-1.0) ** n, (-1.0) ** (n + 1))
+    at_end = choose(lax.lt(z, const(z, 0)), each(ends * end_signs), each(ends))
     return choose(end, at_end, inner)
 
 
@@ -273,8 +273,8 @@ def _sph_harm_y(n: Any, m: Any, theta: Any, phi: Any, last: int) -> Any:
     values = _legendre(lax.cos(theta), last, True)
     degree = lax.clamp(const(n, 0), n, const(n, last))
     value = values[size, degree, jnp.arange(math.prod(shape))]
-    turn = convert(size, dtype_of(theta)) * phi
-    real, imag = value * lax.cos(turn), value * lax.sin(turn)
+    phase = convert(size, dtype_of(theta)) * phi
+    real, imag = value * lax.cos(phase), value * lax.sin(phase)
     # Y of -m is the conjugate, with the opposite sign for odd m.
     negative = lax.lt(m, const(m, 0))
     odd = lax.ne(lax.rem(size, const(m, 2)), const(m, 0))

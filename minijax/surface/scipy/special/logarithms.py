@@ -40,8 +40,8 @@ def _product(x: Any, y: Any, logarithm: Any) -> Any:
 def _share(x: Any, y: Any) -> Any:
     """Return x / y, and 0 for 0 / 0: the slope of a function that is 0 everywhere."""
     ratio = lax.div(x, y)
-    none = lax.bitwise_and(lax.eq(x, const(x, 0)), lax.eq(y, const(y, 0)))
-    return choose(none, const(x, 0), ratio)
+    both_zero = lax.bitwise_and(lax.eq(x, const(x, 0)), lax.eq(y, const(y, 0)))
+    return choose(both_zero, const(x, 0), ratio)
 
 
 _share.defjvps(lambda t, ans, x, y: lax.div(t, y), lambda t, ans, x, y: -t * _share(ans, y))
@@ -116,9 +116,9 @@ def _relative(p: Any, q: Any, inside: Any, of_none: Any) -> Any:
     and inf otherwise."""
     zero = const(p, 0)
     both = lax.bitwise_and(lax.gt(p, zero), lax.gt(q, zero))
-    none = lax.bitwise_and(lax.eq(p, zero), lax.ge(q, zero))
+    p_is_zero = lax.bitwise_and(lax.eq(p, zero), lax.ge(q, zero))
     nan = lax.ne(p + q, p + q)
-    outside = choose(none, of_none, choose(nan, const(p, np.nan), const(p, np.inf)))
+    outside = choose(p_is_zero, of_none, choose(nan, const(p, np.nan), const(p, np.inf)))
     # Evaluate the other branch at 1, where derivatives of the logarithms are finite.
     p, q = choose(both, p, const(p, 1)), choose(both, q, const(q, 1))
     out = choose(both, in_float32(inside)(p, q), outside)

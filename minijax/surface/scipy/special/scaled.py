@@ -52,8 +52,8 @@ def log_slope(x: Any) -> Any:
     """
     inverse = 1 / (x + 4)
     t = 1 - 8 * inverse
-    turn = 8 * inverse * inverse
-    return turn * (chebyshev(t, _SLOPES) / chebyshev(t, ERFCX)) - 2 / (1 + 2 * x)
+    t_slope = 8 * inverse * inverse
+    return t_slope * (chebyshev(t, _SLOPES) / chebyshev(t, ERFCX)) - 2 / (1 + 2 * x)
 
 
 def exp_of_square(x: Any, factor: float = 1.0) -> Any:

@@ -132,8 +132,8 @@ def _sine_cosine(x: Any) -> tuple[Any, Any]:
 @staged
 def _sici(x: Any) -> tuple[Any, Any]:
     sine, cosine = _sine_cosine(lax.abs(x))
-    none = lax.eq(x, const(x, -np.inf))
-    return lax.sign(x) * sine, choose(none, const(x, np.nan), cosine)
+    is_minus_inf = lax.eq(x, const(x, -np.inf))
+    return lax.sign(x) * sine, choose(is_minus_inf, const(x, np.nan), cosine)
 
 
 @_sici.defjvp
@@ -155,7 +155,7 @@ def sici(x: ArrayLike) -> Any:
     if dtypes.is_complex(dtype_of(x)):
         raise errors.value_error(
             f"Argument `x` to sici must be real-valued. Got dtype {dtype_of(x)}.",
-            tries=["jnp.real(...) of it"],
+            tries=["jnp.real(x)"],
         )
     return in_float32(_sici, elementwise=False)(strip_weak_type(x))
 
@@ -171,7 +171,7 @@ def _sin_cos_half_pi_square(x: Any) -> tuple[Any, Any]:
     head = lax.reduce_precision(x, 11 if wide else 8, 25 if wide else 11)
     rest = x - head
     exact_terms = (head * head, 2 * head * rest, rest * rest)  # each of them exact
-    turns = sum(part - 4 * lax.round(part / 4) for part in exact_terms)
+    turns = sum(term - 4 * lax.round(term / 4) for term in exact_terms)
     return lax.sin(turns * (math.pi / 2)), lax.cos(turns * (math.pi / 2))
 
 
@@ -240,7 +240,7 @@ def fresnel(x: ArrayLike) -> Any:
             errors.message(
                 "Support for complex-valued inputs is not implemented yet.",
                 which=f"fresnel of {dtype_of(x)}",
-                tries=["jnp.real(...) of it"],
+                tries=["jnp.real(x)"],
             )
         )
     return in_float32(_fresnel, elementwise=False)(strip_weak_type(x))

@@ -62,11 +62,11 @@ def _log_density(points: Any, samples: Any, weights: Any, precision: Any) -> Any
     size = jnp.log(jnp.diagonal(low)).sum() - low.shape[0] / 2 * math.log(2 * math.pi)
     # The differences of all points and samples, whitened.
     white = low.T
-    apart = (
+    differences = (
         jnp.matmul(white, points, precision="highest")[:, :, None]
         - jnp.matmul(white, samples, precision="highest")[:, None, :]
     )
-    squares = jnp.sum(apart * apart, axis=0)
+    squares = jnp.sum(differences * differences, axis=0)
     return logsumexp(squares * -0.5, axis=1, b=weights) + size
 
 

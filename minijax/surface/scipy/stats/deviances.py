@@ -65,7 +65,7 @@ def log_beta_density(x: Any, k: Any, m: Any, a: Any, b: Any) -> Any:
     low = choose(swap, m, k)
     z = choose(one & ~both, x, 0.25)  # a point with finite slopes
     y = choose(swap & (z >= 0.5), 1 - z, choose(swap, 1.0, z))
-    tiny = choose(swap & (z < 0.5), z, 0.0)  # 1 - z is rounded there
+    tiny = choose(swap & (z < 0.5), z, 0.0)  # 1 - z would be rounded
     power = xlogy(low, y * q) + xlog1py(low, -tiny) + lax.log(q)
     rest = choose(swap, xlogy(q - 1, z), xlog1py(q - 1, -z))
     t = p + q
@@ -76,8 +76,8 @@ def log_beta_density(x: Any, k: Any, m: Any, a: Any, b: Any) -> Any:
     n = k + m
     x = choose(both, x, 0.5)
     gap = n * x - k
-    apart = _deviance(k, n * x, gap) + _deviance(m, n * (1 - x), -gap)
+    deviances = _deviance(k, n * x, gap) + _deviance(m, n * (1 - x), -gap)
     root = lax.log(k) * 0.5 + (lax.log(m / n) * 0.5 + HALF_LOG)
     left = stirling_rest(n) - stirling_rest(k) - stirling_rest(m)
-    far = lax.log1p(n) + left - apart - root
+    far = lax.log1p(n) + left - deviances - root
     return choose(both, far, choose(one, mixed, near))

@@ -102,12 +102,14 @@ def _some_successes(k: Any, n: Any, p: Any) -> Any:
 
 @by_slopes
 def _binom_logpmf(k: Any, n: Any, p: Any) -> Any:
-    none, all = k == 0, k == n
-    certain = none | all
-    out = _some_successes(k, n, choose(certain, 0.5, p))
-    r = choose(certain, p, 0.5)
-    exact = choose(none, xlog1py(n, -choose(none, r, 0.5)), xlogy(n, choose(none, 0.5, r)))
-    return choose(certain, _with_slope(exact, _some_successes, k, n, r), out)
+    is_zero, is_n = k == 0, k == n
+    is_certain = is_zero | is_n
+    out = _some_successes(k, n, choose(is_certain, 0.5, p))
+    r = choose(is_certain, p, 0.5)
+    exact = choose(
+        is_zero, xlog1py(n, -choose(is_zero, r, 0.5)), xlogy(n, choose(is_zero, 0.5, r))
+    )
+    return choose(is_certain, _with_slope(exact, _some_successes, k, n, r), out)
 
 
 @by_slopes
@@ -139,10 +141,10 @@ def _some_failures(k: Any, n: Any, p: Any) -> Any:
 
 @by_slopes
 def _nbinom_logpmf(k: Any, n: Any, p: Any) -> Any:
-    none = k == 0
-    out = _some_failures(k, n, choose(none, 0.5, p))
-    r = choose(none, p, 0.5)
-    return choose(none, _with_slope(xlogy(n, r), _some_failures, k, n, r), out)
+    is_zero = k == 0
+    out = _some_failures(k, n, choose(is_zero, 0.5, p))
+    r = choose(is_zero, p, 0.5)
+    return choose(is_zero, _with_slope(xlogy(n, r), _some_failures, k, n, r), out)
 
 
 @by_slopes
@@ -227,10 +229,10 @@ def _poisson_logpmf(k: Any, mu: Any) -> Any:
 
 @by_slopes
 def _poisson_pmf(k: Any, mu: Any) -> Any:
-    none = mu == 0  # differentiate a power there, since log(mu) is infinite
-    r = choose(none, mu, 1.0)
-    power = lax.pow(r, k) * lax.exp(-(r + lax.lgamma(choose(none, k + 1, 1.0))))
-    return choose(none, power, lax.exp(_poisson_logpmf(k, choose(none, 1.0, mu))))
+    is_zero = mu == 0  # differentiate a power there, since log(mu) is infinite
+    r = choose(is_zero, mu, 1.0)
+    power = lax.pow(r, k) * lax.exp(-(r + lax.lgamma(choose(is_zero, k + 1, 1.0))))
+    return choose(is_zero, power, lax.exp(_poisson_logpmf(k, choose(is_zero, 1.0, mu))))
 
 
 poisson = of_numbers(

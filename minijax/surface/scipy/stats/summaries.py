@@ -69,8 +69,8 @@ def _sorted(a: Any) -> tuple[Any, Any, Any]:
 def _starts(first: Any) -> Any:
     """Return the start of the run of equal values that contains each element."""
     last = first.ndim - 1
-    place = lax.broadcasted_iota(dtypes.int_default(), first.shape, last)
-    return lax.cummax(jnp.where(first, place, 0), axis=last)
+    positions = lax.broadcasted_iota(dtypes.int_default(), first.shape, last)
+    return lax.cummax(jnp.where(first, positions, 0), axis=last)
 
 
 # --------------------------------------------------------------------------------- mode
@@ -111,8 +111,8 @@ def mode(
     shape, size = rows.shape[:-1], rows.shape[-1]
     if size:
         value, _, first = _sorted(rows)
-        place = lax.broadcasted_iota(dtypes.int_default(), value.shape, len(shape))
-        counts = place - _starts(first) + 1
+        positions = lax.broadcasted_iota(dtypes.int_default(), value.shape, len(shape))
+        counts = positions - _starts(first) + 1
         best = jnp.argmax(counts, axis=-1, keepdims=True)
         most = jnp.take_along_axis(value, best, -1)[..., 0]
         count = counts.max(-1)

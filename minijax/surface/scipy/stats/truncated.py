@@ -61,11 +61,13 @@ def _log_fraction(z: Any, a: Any, b: Any, upper: bool) -> Any:
     end = below | above
     low, high = choose(end, b, z), choose(end, a, z)
     log_fraction = (_log_mass(high, b) if upper else _log_mass(a, low)) - _log_mass(a, b)
-    nearly = (log_fraction > -0.1) & ~end  # near 1 the complement is more precise
-    left_out = _below(low, a, b) if upper else _above(high, a, b)
-    log_fraction = choose(nearly, lax.log1p(-choose(nearly, left_out, 0.5)), log_fraction)
-    all, none = (below, above) if upper else (above, below)
-    return choose(all, 0.0, choose(none, -INF, log_fraction))
+    is_nearly_all = (log_fraction > -0.1) & ~end  # near 1 the complement is more precise
+    complement = _below(low, a, b) if upper else _above(high, a, b)
+    log_fraction = choose(
+        is_nearly_all, lax.log1p(-choose(is_nearly_all, complement, 0.5)), log_fraction
+    )
+    is_all, is_none = (below, above) if upper else (above, below)
+    return choose(is_all, 0.0, choose(is_none, -INF, log_fraction))
 
 
 truncnorm = distribution(

@@ -235,14 +235,14 @@ def _normal_logpdf(
         raise NotImplementedError("allow_singular argument of multivariate_normal.logpdf")
     check_arraylike("multivariate_normal.logpdf", x, mean, cov)
     x, mean, cov = promote_dtypes_inexact(*map(as_array, (x, mean, cov)))
-    turn = math.log(2 * math.pi)
+    log_tau = math.log(2 * math.pi)
     if not aval_of(mean).shape:
         y = x - mean
-        return (y * y / cov + (turn + lax.log(cov))) * -0.5
+        return (y * y / cov + (log_tau + lax.log(cov))) * -0.5
     size = mean.shape[-1]
     if not aval_of(cov).shape:
         y = x - mean
-        return (jnp.sum(y * y, axis=-1) / cov + (turn + lax.log(cov)) * size) * -0.5
+        return (jnp.sum(y * y, axis=-1) / cov + (log_tau + lax.log(cov)) * size) * -0.5
     if cov.ndim < 2 or cov.shape[-2:] != (size, size):
         raise errors.value_error(
             "multivariate_normal.logpdf got incompatible shapes",
@@ -250,7 +250,7 @@ def _normal_logpdf(
             why="they must be [..., k], [..., k] and [..., k, k].",
         )
     squares, log_det = _squares(x - mean, cov)
-    return (squares + (log_det + turn * size)) * -0.5
+    return (squares + (log_det + log_tau * size)) * -0.5
 
 
 def _normal_pdf(x: ArrayLike, mean: ArrayLike, cov: ArrayLike) -> Any:
