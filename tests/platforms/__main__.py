@@ -1,4 +1,4 @@
-"""Compile every sample for TPUs and GPUs that are not there: `make platforms`.
+"""Compile every sample for TPUs and GPUs that this machine lacks: `make platforms`.
 
 With `--jax PYTHON`, whose environment has JAX and the same plugins, also by JAX: what it
 compiles must compile here, by the same calls of the platforms' libraries.
@@ -13,21 +13,21 @@ from pathlib import Path
 
 from .samples import SAMPLES
 
-HERE = Path(__file__).parent
+DIRECTORY = Path(__file__).parent
 
 
 def outcomes(python: str, library: str, platform: str, numbers: list[int]) -> dict:
-    """What becomes of the samples; one that ends the compiler's process says so."""
-    found: dict[int, dict] = {}
+    """Return the outcomes of samples, also of those that end the compiler's process."""
+    results: dict[int, dict] = {}
     left = numbers
     environment = {**os.environ, "JAX_SKIP_CUDA_CONSTRAINTS_CHECK": "1"}
     environment.update(TPU_SKIP_MDS_QUERY="1", ALLOW_MULTIPLE_LIBTPU_LOAD="1")
     environment.update(TPU_WORKER_HOSTNAMES="localhost", TPU_ACCELERATOR_TYPE="v5litepod-4")
     if library == "minijax":
-        environment["PYTHONPATH"] = str(HERE.parents[1])
+        environment["PYTHONPATH"] = str(DIRECTORY.parents[1])
     while left:
         child = subprocess.run(
-            [python, str(HERE / "child.py"), library, platform],
+            [python, str(DIRECTORY / "child.py"), library, platform],
             input="".join(f"{n}\n" for n in left),
             env=environment,
             text=True,
@@ -36,30 +36,30 @@ def outcomes(python: str, library: str, platform: str, numbers: list[int]) -> di
         )
         for line in child.stdout.splitlines():
             if line.startswith("@["):
-                number, told = json.loads(line[1:])
-                found[number] = told
-        done = len([n for n in left if n in found])
+                number, outcome = json.loads(line[1:])
+                results[number] = outcome
+        done = len([n for n in left if n in results])
         if not done and child.stderr and "Check failed" not in child.stderr:
             raise SystemExit(child.stderr[-3000:])
         if done < len(left):
             why = [s for s in child.stderr.splitlines() if "Check failed" in s]
-            told = why[-1].split("] ", 1)[-1] if why else f"status {child.returncode}"
-            found[left[done]] = {"error": ["died", told]}
+            outcome = why[-1].split("] ", 1)[-1] if why else f"status {child.returncode}"
+            results[left[done]] = {"error": ["died", outcome]}
         left = left[done + 1 :]
-    return found
+    return results
 
 
 def difference(mine: dict, theirs: dict) -> str:
-    """What JAX does otherwise with a sample, or nothing."""
+    """Return how JAX differs in a sample, or an empty text."""
     if "error" in mine and "error" not in theirs:
         return f"JAX compiles it; here {': '.join(mine['error'])}"
     if "error" in theirs and "error" not in mine:
         return f"compiles; under JAX {': '.join(theirs['error'])}"
-    for kind, place in (("calls", "module"), ("made", "program")):
+    for kind, source in (("calls", "module"), ("made", "program")):
         if mine.get(kind) != theirs.get(kind):
             ours, others = set(mine.get(kind, ())), set(theirs.get(kind, ()))
             return (
-                f"calls in the {place}: here alone {sorted(ours - others)}, in JAX"
+                f"calls in the {source}: here alone {sorted(ours - others)}, in JAX"
                 f" alone {sorted(others - ours)}"
             )
     return ""
@@ -77,7 +77,7 @@ def main() -> None:
         for i, s in enumerate(SAMPLES)
         if not options.words or any(w in s.name for w in options.words)
     ]
-    bad, kept = 0, {}
+    bad, differing = 0, {}
     for platform in options.on:
         mine = outcomes(sys.executable, "minijax", platform, numbers)
         theirs = {}
@@ -85,19 +85,19 @@ def main() -> None:
             theirs = outcomes(options.jax, "jax", platform, numbers)
         failed = 0
         for i in numbers:
-            name, told = SAMPLES[i].name, mine[i]
-            kept[f"{platform} {name}"] = told, theirs.get(i)
-            failed += "error" in told
+            name, outcome = SAMPLES[i].name, mine[i]
+            differing[f"{platform} {name}"] = outcome, theirs.get(i)
+            failed += "error" in outcome
             if theirs:
-                differs = difference(told, theirs[i])
+                differs = difference(outcome, theirs[i])
                 bad += differs.startswith("JAX compiles")
                 if differs:
                     print(f"{platform}  {name}\n    {differs}")
-            elif "error" in told:
-                print(f"{platform}  {name}\n    {': '.join(told['error'])}")
+            elif "error" in outcome:
+                print(f"{platform}  {name}\n    {': '.join(outcome['error'])}")
         print(f"{platform}: {len(numbers)} samples, {failed} do not compile", flush=True)
     if options.save:
-        Path(options.save).write_text(json.dumps(kept, indent=1))
+        Path(options.save).write_text(json.dumps(differing, indent=1))
     sys.exit(bad > 0)
 
 

@@ -1,6 +1,6 @@
-"""Compiles samples for a platform that is not there; run under either library.
+"""Compile samples for a platform that this machine lacks; runs under either library.
 
-`python child.py LIBRARY PLATFORM` reads numbers of samples, a line each, and writes what
+`python child.py LIBRARY PLATFORM` reads numbers of samples, one per line, and writes what
 becomes of each as a line of JSON: an error, or the calls in its text and in its program.
 """
 
@@ -20,8 +20,8 @@ except ImportError:  # run as a script, under another Python
     from targets import H200
 
 CALL = re.compile(r"stablehlo\.custom_call @([\w.$]+)\(")
-NOTE = re.compile(r'backend_config = (\{[^{}]+\}|"[^"]+")')  # nothing, if it is empty
-MADE = re.compile(r'custom_call_target="([^"]+)"')
+NOTE = re.compile(r'backend_config = (\{[^{}]+\}|"[^"]+")')  # no match if it is empty
+COMPILED_TARGET = re.compile(r'custom_call_target="([^"]+)"')
 
 
 def library(name):
@@ -49,22 +49,22 @@ def structs(jax, sample):
 def lowered(jax, sample, found):
     mesh = jax.sharding.Mesh(np.array(found), ("i",))
     spec = jax.sharding.PartitionSpec("i") if sample.spread else None
-    here = jax.sharding.SingleDeviceSharding(found[0])
-    there = jax.sharding.NamedSharding(mesh, spec) if sample.spread else here
-    out = None if sample.spread else here
-    run = jax.jit(function(sample, jax, mesh), in_shardings=there, out_shardings=out)
+    on_one_device = jax.sharding.SingleDeviceSharding(found[0])
+    in_sharding = jax.sharding.NamedSharding(mesh, spec) if sample.spread else on_one_device
+    out = None if sample.spread else on_one_device
+    run = jax.jit(function(sample, jax, mesh), in_shardings=in_sharding, out_shardings=out)
     return run.lower(*structs(jax, sample))
 
 
 def calls(text):
-    """The calls of a module, with what they are told, in order of name."""
-    made = []
+    """Return the calls of a module, with their configurations, ordered by name."""
+    targets = []
     for line in text.splitlines():
         call = CALL.search(line)
         if call:
-            told = NOTE.search(line)
-            made.append(call[1] + (" " + told[1].strip('"') if told else ""))
-    return sorted(set(made))
+            note = NOTE.search(line)
+            targets.append(call[1] + (" " + note[1].strip('"') if note else ""))
+    return sorted(set(targets))
 
 
 def outcome(jax, sample, found, compiles=True):
@@ -74,7 +74,7 @@ def outcome(jax, sample, found, compiles=True):
         low = lowered(jax, sample, found)
         out["calls"] = calls(low.as_text())
         if compiles:
-            out["made"] = sorted(set(MADE.findall(low.compile().as_text())))
+            out["made"] = sorted(set(COMPILED_TARGET.findall(low.compile().as_text())))
     except Exception as e:
         out["error"] = type(e).__name__, (str(e).splitlines() or [""])[0][:200]
     out["seconds"] = round(time.perf_counter() - start, 3)
@@ -85,8 +85,8 @@ def main():
     jax = library(sys.argv[1])
     found = devices(jax, sys.argv[2])
     for line in sys.stdin:
-        told = outcome(jax, SAMPLES[int(line)], found)
-        print("@" + json.dumps([int(line), told]), flush=True)
+        note = outcome(jax, SAMPLES[int(line)], found)
+        print("@" + json.dumps([int(line), note]), flush=True)
 
 
 if __name__ == "__main__":

@@ -50,8 +50,8 @@ class Sample(NamedTuple):
 
     @property
     def name(self) -> str:
-        told = [f"{d}[{','.join(map(str, s))}]" for d, s in self.types]
-        return f"{self.text}  {' '.join(told)}".rstrip()
+        types = [f"{d}[{','.join(map(str, s))}]" for d, s in self.types]
+        return f"{self.text}  {' '.join(types)}".rstrip()
 
 
 SAMPLES: list[Sample] = []
@@ -73,8 +73,8 @@ def row(text: str, types: str = "f32", names: str = "", spread: bool = False) ->
             each = re.findall(r"\w+(?:\[[\d,]*\])?", word)
             each = each * len(used) if len(each) == 1 else each
             assert len(each) == len(used) or not used, full
-            made = tuple(map(_type, each)) if used else ()
-            SAMPLES.append(Sample(full, made, spread))
+            avals = tuple(map(_type, each)) if used else ()
+            SAMPLES.append(Sample(full, avals, spread))
 
 
 def function(sample: Sample, jax: Any, mesh: Any = None) -> Any:
@@ -88,17 +88,17 @@ def function(sample: Sample, jax: Any, mesh: Any = None) -> Any:
 
 
 def partitioned(jax: Any, P: Any) -> Any:
-    """A function that says itself how its operand is cut."""
+    """A function that defines its own partitioning."""
     module = importlib.import_module(f"{jax.__name__}.experimental.custom_partitioning")
     fun = module.custom_partitioning(lambda x: jax.numpy.sin(x) * 2)
-    there = lambda mesh: jax.NamedSharding(mesh, P("i"))
+    sharding = lambda mesh: jax.NamedSharding(mesh, P("i"))
     fun.def_partition(
-        infer_sharding_from_operands=lambda mesh, args, out: there(mesh),
+        infer_sharding_from_operands=lambda mesh, args, out: sharding(mesh),
         partition=lambda mesh, args, out: (
             mesh,
             lambda x: jax.numpy.cos(x),
-            there(mesh),
-            (there(mesh),),
+            sharding(mesh),
+            (sharding(mesh),),
         ),
         sharding_rule="i j -> i j",
     )
@@ -552,12 +552,12 @@ row(
 
 # ------------------------------------------------------------------------------ a mesh
 
-HERE = "jax.shard_map(lambda x: BODY, mesh=mesh, in_specs=P('i'), out_specs=P('i'))(x)"
+IN_SHARD_MAP = "jax.shard_map(lambda x: BODY, mesh=mesh, in_specs=P('i'), out_specs=P('i'))(x)"
 
 
 def across(body: str, types: str = "f32", names: str = "") -> None:
     """A row of what each of four devices does with a part of the operand."""
-    row(HERE.replace("BODY", body), types, names, spread=True)
+    row(IN_SHARD_MAP.replace("BODY", body), types, names, spread=True)
 
 
 across("lax.NAME(x, 'i')[None]", "f32[4,8] i32[4,8]", "psum pmax pmin pmean")

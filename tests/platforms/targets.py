@@ -1,4 +1,4 @@
-"""Machines that are not there: TPUs by name, GPUs by what XLA must know of them."""
+"""Machines for compilation only: TPUs by name, GPUs by the properties that XLA needs."""
 
 # A GpuTargetConfigProto.
 _GPU = """

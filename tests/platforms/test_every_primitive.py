@@ -1,6 +1,6 @@
 """Every primitive is lowered for GPUs and TPUs, by the calls that JAX makes there.
 
-`make platforms` compiles all samples, for machines that are not there; here, where the
+`make platforms` compiles all samples, for machines that this one lacks; here, where the
 plugins are installed, a few are compiled.  `calls.txt` is recorded from JAX 0.10.2: lines
 `platform | expression | types | the calls of its module`; what differs from JAX by design
 (docs/differences.md) is not in it.
@@ -22,8 +22,8 @@ from minijax.runtime.backends import client
 from .child import calls, devices, lowered, outcome, structs
 from .samples import SAMPLES, function
 
-HERE = Path(__file__).parent
-RECORDED = [line.split(" | ") for line in (HERE / "calls.txt").read_text().splitlines()]
+DIRECTORY = Path(__file__).parent
+RECORDED = [line.split(" | ") for line in (DIRECTORY / "calls.txt").read_text().splitlines()]
 BY_NAME = {sample.name: sample for sample in SAMPLES}
 WHEELS = {"cuda": client.cuda_library(), "tpu": importlib.util.find_spec("libtpu")}
 INSIDE = """
@@ -33,7 +33,7 @@ INSIDE = """
 ELSEWHERE = """
     call check closed_call dim_as_value global_array_to_host_local_array
     host_local_array_to_global_array stage xla_pmap
-    """.split()  # errors of checkify, sizes of exported programs, what is no part of any
+    """.split()  # errors of checkify, sizes of exported programs, what is not part of any
 
 
 @pytest.fixture(autouse=True)
@@ -63,7 +63,7 @@ def traced():
 
 
 def test_every_primitive_has_a_sample(traced):
-    # A process of its own: other tests declare primitives, too.
+    # In its own process, because other tests also declare primitives.
     code = "from minijax.tools import rules as r; r.load_all(); print(*r.registry)"
     printed = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True)
     registry = printed.stdout.decode().split()
@@ -106,7 +106,7 @@ for module in pkgutil.walk_packages(minijax.__path__, "minijax."):
     if "__main__" not in module.name:
         try:
             importlib.import_module(module.name)
-        except (ImportError, AttributeError):  # removed modules say so
+        except (ImportError, AttributeError):  # removed modules raise
             pass
 print(*core.registry)
 """
@@ -120,13 +120,13 @@ print(*core.registry)
     subprocess.run([sys.executable, "-c", find, *names[::-1]], check=True, timeout=120)
 
 
-@pytest.mark.parametrize("platform, text, types, want", RECORDED)
-def test_what_is_called_is_what_jax_calls(platform, text, types, want):
+@pytest.mark.parametrize("platform, text, types, expected", RECORDED)
+def test_calls_match_jax(platform, text, types, expected):
     for each in types.split(", "):
         sample = BY_NAME[f"{text}  {each}".rstrip()]
         traced = mj.jit(function(sample, mj)).trace(*structs(mj, sample))
         module = traced.lower(lowering_platforms=(platform,)).as_text()
-        assert "; ".join(calls(module)) == want, sample.name
+        assert "; ".join(calls(module)) == expected, sample.name
 
 
 SOME = {
@@ -145,14 +145,14 @@ SOME = {
 def test_some_are_compiled(platform):
     if WHEELS[platform] is None:
         pytest.skip(f"the wheel of the plugin for {platform} is not installed")
-    found = devices(mj, platform)
+    devices_found = devices(mj, platform)
     for name in SOME[platform].splitlines():
-        told = outcome(mj, BY_NAME[name.strip()], found)
-        assert "error" not in told, (name, told)
+        result = outcome(mj, BY_NAME[name.strip()], devices_found)
+        assert "error" not in result, (name, result)
 
 
 def test_programs_for_absent_devices_keep_their_arrays_here():
-    """An array that a program holds is not put where nothing is."""
+    """An array that a program contains is not put on absent devices."""
     if WHEELS["tpu"] is None:
         pytest.skip("the wheel libtpu is not installed")
     sample = BY_NAME["jnp.linalg.inv(x)  f32[4,4]"]

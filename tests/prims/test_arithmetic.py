@@ -167,8 +167,8 @@ def test_binary_complex(name):
             _, slope = mj.jvp(function, (x, y), tuple(ts))
             ahead = function(x + step * ts[0], y + step * ts[1])
             behind = function(x - step * ts[0], y - step * ts[1])
-            found = (np.asarray(ahead) - np.asarray(behind)) / (2 * step)
-            np.testing.assert_allclose(slope, found, rtol=1e-6, atol=1e-9)
+            slope_by_differences = (np.asarray(ahead) - np.asarray(behind)) / (2 * step)
+            np.testing.assert_allclose(slope, slope_by_differences, rtol=1e-6, atol=1e-9)
 
 
 def test_products_in_another_dtype():
@@ -247,7 +247,7 @@ def test_integer_powers_of_other_types(power):
     assert "y=2]" in str(mj.make_jaxpr(lambda x: lax.integer_pow(x, power))(3.0))
 
 
-def test_integer_powers_are_whole():
+def test_integer_powers_are_integers():
     for power in (2.5, np.nan, np.inf):
         with pytest.raises(TypeError, match="cannot be interpreted as an integer"):
             lax.integer_pow(3.0, power)
@@ -271,7 +271,7 @@ def test_powers_with_integer_exponents():
 
 
 @pytest.mark.parametrize(
-    ("dtype", "whole"),
+    ("dtype", "int_dtype"),
     [
         ("bfloat16", "int32"),
         ("float16", "int16"),
@@ -281,14 +281,14 @@ def test_powers_with_integer_exponents():
         ("float64", "int64"),
     ],
 )
-def test_signs_of_powers_whose_exponents_are_rounded(dtype, whole):
-    info = np.iinfo(whole)
+def test_signs_of_powers_whose_exponents_are_rounded(dtype, int_dtype):
+    info = np.iinfo(int_dtype)
     n = [info.max, info.max - 1, info.min, info.min + 1]
     like = np.float64([255, 254, -254, -255] if info.min else [255, 254, 0, 1])
     with mj.enable_x64(True):
         for x in (-1.0, -0.0):
             power, slope = mj.jvp(
-                lambda x: lax.pow(x, np.array(n, whole)),
+                lambda x: lax.pow(x, np.array(n, int_dtype)),
                 (np.full(4, x, dtype),),
                 (np.ones(4, dtype),),
             )
@@ -321,7 +321,7 @@ def test_nan_wins():
         assert np.isnan(function(np.nan, 1.0)) and np.isnan(function(1.0, np.nan))
 
 
-def test_complex_order_is_by_parts():
+def test_complex_order_compares_real_then_imaginary_parts():
     x = np.array([1 + 2j, 1 + 1j, 2 + 0j], np.complex64)
     y = np.array([1 + 1j, 2 + 0j, 1 + 9j], np.complex64)
     np.testing.assert_array_equal(lax.max(x, y), [1 + 2j, 2 + 0j, 2 + 0j])
@@ -407,7 +407,7 @@ def test_libraries_bind_without_an_accuracy(name):
     assert str(mj.make_jaxpr(prim.bind)(0.3)) == str(mj.make_jaxpr(fun)(0.3))
 
 
-def test_accuracy_reaches_the_program():
+def test_accuracy_is_in_the_program():
     x = np.ones(2, np.float32)
     with_mode = mj.jit(lambda x: lax.exp(x, accuracy=lax.AccuracyMode.HIGHEST))
     assert "result_accuracy_mode<HIGHEST>" in with_mode.lower(x).as_text()
@@ -430,10 +430,10 @@ def test_accuracy_is_checked():
 
 @pytest.mark.parametrize("name", ["expm1", "logistic", "sin", "tanh", "cbrt"])
 def test_derivative_with_an_accuracy(name):
-    def asked(x):
+    def with_accuracy(x):
         return getattr(lax, name)(x, accuracy=lax.AccuracyMode.HIGHEST)
 
-    obeys(asked, draw((3,), 0.2, 1.2), lanes=False)
+    obeys(with_accuracy, draw((3,), 0.2, 1.2), lanes=False)
 
 
 # --------------------------------------------------------------------------- messages
@@ -450,7 +450,7 @@ def test_dtypes_must_be_equal():
     assert "(Tip: jnp.multiply is a similar function" in text
 
 
-def test_shapes_must_fit():
+def test_shapes_must_broadcast():
     x = np.ones((2, 3), np.float32)
     for y in (np.ones((3, 2), np.float32), np.ones(3, np.float32)):
         with pytest.raises(TypeError) as error:
@@ -487,7 +487,7 @@ def test_values_must_be_arrays():
 
 
 @pytest.mark.parametrize("dtype", ["int32", "uint8"])
-def test_constants_are_divided_by_zero(dtype):
+def test_division_of_constants_by_zero(dtype):
     """The compiler computes with constants itself: it must not die of it."""
     one, zero = np.ones(2, dtype), np.zeros((), dtype)
     got = mj.jit(lambda: [lax.div(one, zero), lax.rem(one, jnp.zeros(2, dtype))])()
@@ -496,16 +496,16 @@ def test_constants_are_divided_by_zero(dtype):
     assert (mj.jit(lambda: jnp.ones(2, int) // 0)() == jnp.ones(2, int) // 0).all()
 
     @mj.jit
-    def found(nothing, n):  # what the compiler finds to be 0
+    def slope_by_differences(nothing, n):  # what the compiler finds to be 0
         sums = jnp.sum(nothing, 1, dtype=dtype), jnp.zeros(2, dtype) * n
         return [(lax.div(x, y), lax.rem(x, y), x % y) for x in sums for y in sums]
 
-    for quotient, *rests in found(np.ones((2, 0), dtype), np.ones((), dtype)):
+    for quotient, *rests in slope_by_differences(np.ones((2, 0), dtype), np.ones((), dtype)):
         assert quotient.tolist() == got[0].tolist()
         assert [rest.tolist() for rest in rests] == [[0, 0]] * 2
 
 
-def test_division_by_what_is_not_zero_is_emitted_alone():
+def test_division_by_nonzero_constants_is_one_operation():
     x = np.ones(2, np.int32)
     for y in (np.int32(3), np.array([2, 3], np.int32)):
         f = mj.jit(lambda x, y=y: (lax.div(x, y), lax.rem(x, y)))
@@ -518,11 +518,13 @@ def test_division_by_what_is_not_zero_is_emitted_alone():
     ("lane", "shared"),
     [((2,), (2, 1)), ((2,), (1, 1)), ((2,), (2, 3)), ((1, 2), (1, 2, 1)), ((), (2,))],
 )
-def test_lanes_of_fewer_axes_line_up_from_the_first(lane, shared):
+def test_lanes_of_fewer_axes_align_from_the_first(lane, shared):
     """As JAX's batching rules do; outside of `vmap` ranks must be equal."""
     x, y = draw((3, *lane), dtype="float32"), draw(shared, dtype="float32")
     rows = np.asarray(x).reshape(*x.shape, *[1] * (len(shared) - len(lane)))
-    want = rows + np.asarray(y)
-    np.testing.assert_array_equal(mj.vmap(lax.add, (0, None))(x, y), want)
-    np.testing.assert_array_equal(mj.vmap(lax.add, (None, 0))(y, x), want)
-    np.testing.assert_array_equal(mj.vmap(lax.add, (-1, None))(jnp.moveaxis(x, 0, -1), y), want)
+    expected = rows + np.asarray(y)
+    np.testing.assert_array_equal(mj.vmap(lax.add, (0, None))(x, y), expected)
+    np.testing.assert_array_equal(mj.vmap(lax.add, (None, 0))(y, x), expected)
+    np.testing.assert_array_equal(
+        mj.vmap(lax.add, (-1, None))(jnp.moveaxis(x, 0, -1), y), expected
+    )

@@ -54,7 +54,7 @@ def data(shape, dtype="float32", seed=0):
     return x.astype(dtype)
 
 
-# ------------------------------------------------------- what NumPy makes of the same
+# ------------------------------------------------------- the same in NumPy
 
 
 def flat_groups(axes, names, groups):
@@ -97,11 +97,11 @@ def np_exchange(vs, split, concat, tiled):
     pieces = [np.split(v, n, split) for v in vs]
     out = []
     for k in range(n):
-        mine = [pieces[i][k] for i in range(n)]
+        received = [pieces[i][k] for i in range(n)]
         if tiled:
-            out.append(np.concatenate(mine, concat))
+            out.append(np.concatenate(received, concat))
         else:
-            out.append(np.stack([np.squeeze(m, split) for m in mine], concat))
+            out.append(np.stack([np.squeeze(m, split) for m in received], concat))
     return out
 
 
@@ -132,9 +132,9 @@ def test_reductions(run, axes, names, groups, fun, dtype):
     x = data([*(s for _, s in axes), 2, 3], dtype)
     prim = {"sum": psum, "max": pmax, "min": pmin}
     got = run(lambda v: prim[fun](v, names, axis_index_groups=groups), x, axes)
-    want = by_group(x, axes, names, groups, lambda vs: [getattr(np, fun)(vs, 0)] * len(vs))
+    expected = by_group(x, axes, names, groups, lambda vs: [getattr(np, fun)(vs, 0)] * len(vs))
     assert got.dtype == x.dtype
-    np.testing.assert_array_equal(got, want)
+    np.testing.assert_array_equal(got, expected)
 
 
 @both
@@ -142,8 +142,8 @@ def test_groups_of_unequal_size(run):
     groups = [[0, 3, 1], [2]]
     x = data((4, 5))
     got = run(lambda v: psum(v, "i", axis_index_groups=groups), x, ONE)
-    want = by_group(x, ONE, ("i",), groups, lambda vs: [vs.sum(0)] * len(vs))
-    np.testing.assert_array_equal(got, want)
+    expected = by_group(x, ONE, ("i",), groups, lambda vs: [vs.sum(0)] * len(vs))
+    np.testing.assert_array_equal(got, expected)
 
 
 @both
@@ -152,10 +152,10 @@ def test_positional_axes(run, axes):
     x = data((4, 2, 3))
     got = run(lambda v: psum(v, axes), x, ONE)
     where = tuple(0 if a == "i" else a + 1 for a in axes)
-    want = x.sum(tuple(w for w in where if w))
+    expected = x.sum(tuple(w for w in where if w))
     if "i" in axes:
-        want = np.broadcast_to(want.sum(0), want.shape)
-    np.testing.assert_array_equal(got, want)
+        expected = np.broadcast_to(expected.sum(0), expected.shape)
+    np.testing.assert_array_equal(got, expected)
 
 
 @both
@@ -170,8 +170,8 @@ def test_all_gather(run, axes, names, groups, axis, tiled):
         x,
         axes,
     )
-    want = by_group(x, axes, names, groups, lambda vs: np_gather(vs, axis, tiled))
-    np.testing.assert_array_equal(got, want)
+    expected = by_group(x, axes, names, groups, lambda vs: np_gather(vs, axis, tiled))
+    np.testing.assert_array_equal(got, expected)
 
 
 @both
@@ -189,8 +189,8 @@ def test_psum_scatter(run, axes, names, groups, axis, tiled):
         x,
         axes,
     )
-    want = by_group(x, axes, names, groups, lambda vs: np_scatter(vs, axis, tiled))
-    np.testing.assert_array_equal(got, want)
+    expected = by_group(x, axes, names, groups, lambda vs: np_scatter(vs, axis, tiled))
+    np.testing.assert_array_equal(got, expected)
 
 
 @both
@@ -207,8 +207,10 @@ def test_all_to_all(run, axes, names, groups, split, concat, tiled):
         x,
         axes,
     )
-    want = by_group(x, axes, names, groups, lambda vs: np_exchange(vs, split, concat, tiled))
-    np.testing.assert_array_equal(got, want)
+    expected = by_group(
+        x, axes, names, groups, lambda vs: np_exchange(vs, split, concat, tiled)
+    )
+    np.testing.assert_array_equal(got, expected)
 
 
 @both
@@ -225,8 +227,8 @@ def test_ppermute(run, axes, names, kind, dtype):
     }[kind]
     x = data([*(s for _, s in axes), 3], dtype)
     got = run(lambda v: ppermute(v, names, perm), x, axes)
-    want = by_group(x, axes, names, None, lambda vs: np_permute(vs, perm))
-    np.testing.assert_array_equal(got, want)
+    expected = by_group(x, axes, names, None, lambda vs: np_permute(vs, perm))
+    np.testing.assert_array_equal(got, expected)
 
 
 @both
@@ -234,8 +236,8 @@ def test_ppermute(run, axes, names, kind, dtype):
 def test_pbroadcast(run, axes, names):
     x = data([*(s for _, s in axes), 3])
     got = run(lambda v: pbroadcast(v, names, 1), x, axes)
-    want = by_group(x, axes, names, None, lambda vs: [vs[1]] * len(vs))
-    np.testing.assert_array_equal(got, want)
+    expected = by_group(x, axes, names, None, lambda vs: [vs[1]] * len(vs))
+    np.testing.assert_array_equal(got, expected)
 
 
 @both
@@ -256,14 +258,14 @@ def test_axis_index(run, x64):
     for names in ("i", "j", ("i", "j"), ("j", "i")):
         with mj.enable_x64(x64):
             got = run(lambda v, n=names: add(axis_index(n), v), x, TWO)
-        want = {
+        expected = {
             "i": np.arange(2)[:, None] + x,
             "j": np.arange(3)[None] + x,
             ("i", "j"): np.arange(6).reshape(2, 3),
             ("j", "i"): np.arange(6).reshape(3, 2).T,
         }[names]
         assert got.dtype == np.int32
-        np.testing.assert_array_equal(got, want)
+        np.testing.assert_array_equal(got, expected)
 
 
 @both
@@ -275,17 +277,17 @@ def test_pmean(run):
     assert got.dtype == np.float32
     np.testing.assert_allclose(got, np.broadcast_to(x.mean(0), x.shape), rtol=1e-6)
     got = run(lambda v: pmean(v, "i", axis_index_groups=GROUPS), x, ONE)
-    want = by_group(x, ONE, ("i",), GROUPS, lambda vs: [vs.mean(0)] * 2)
-    np.testing.assert_allclose(got, want, rtol=1e-6)
+    expected = by_group(x, ONE, ("i",), GROUPS, lambda vs: [vs.mean(0)] * 2)
+    np.testing.assert_allclose(got, expected, rtol=1e-6)
 
 
 @both
-def test_what_all_lanes_share(run):
+def test_unbatched_operands(run):
     """Arguments without a lane axis."""
     shared = data((4, 6), seed=3)
     every = np.stack([shared] * 4)
     x = np.zeros((4, 1), np.float32)
-    for fun, want in (
+    for fun, expected in (
         (lambda c: psum(c, "i"), [4 * shared] * 4),
         (lambda c: pmax(c, "i"), [shared] * 4),
         (
@@ -300,7 +302,7 @@ def test_what_all_lanes_share(run):
         (lambda c: pbroadcast(c, "i", 2), [shared] * 4),
     ):
         got = run(lambda v, f=fun: add(f(traced(shared)), reshape(v, ())), x, ONE)
-        np.testing.assert_array_equal(got, np.stack(want))
+        np.testing.assert_array_equal(got, np.stack(expected))
 
 
 def traced(c):
@@ -312,7 +314,7 @@ def traced(c):
 
 
 def plan(groups):
-    """How many rows i sends j; slices lie one after the other at both ends."""
+    """Return how many rows i sends to j, and the offsets of consecutive slices at both ends."""
     sizes = np.random.RandomState(0).randint(0, 4, (4, 4))
     for i, j in np.ndindex(4, 4):
         if not any(i in g and j in g for g in groups):
@@ -338,21 +340,21 @@ def test_ragged_all_to_all(transform, groups):
         y, back = mj.vjp(lambda x, out: exchange(x, out, *tables), x, out)
         return y, *back(ct)
 
-    want = out.copy()
+    expected = out.copy()
     for i, j in np.ndindex(4, 4):
         k, s, t = sizes[i, j], starts[i, j], targets[i, j]
-        want[j, t : t + k] = x[i, s : s + k]
+        expected[j, t : t + k] = x[i, s : s + k]
     y, x_ct, out_ct = transform(with_cotangents, axis_name="i")(ct, x, out, *tables)
-    np.testing.assert_array_equal(y, want)
+    np.testing.assert_array_equal(y, expected)
     got = np.vdot(x_ct, x) + np.vdot(out_ct, out)
-    np.testing.assert_allclose(got, np.vdot(ct, want), rtol=1e-5)
-    # A lane axis that has nothing to do with it.
+    np.testing.assert_allclose(got, np.vdot(ct, expected), rtol=1e-5)
+    # An independent lane axis.
     lanes = mj.vmap(exchange, (1, None, None, None, None, None))
     y = transform(lanes, axis_name="i")(np.stack([x, 2 * x], 2), out, *tables)
-    np.testing.assert_array_equal(np.asarray(y)[:, 0], want)
+    np.testing.assert_array_equal(np.asarray(y)[:, 0], expected)
 
 
-def test_ragged_all_to_all_is_an_operation_elsewhere():
+def test_ragged_all_to_all_is_an_operation_on_other_platforms():
     x, k = shaped((6, 2), np.dtype("f4")), shaped((4,), np.dtype("i4"))
     with core.axis_env(ONE):
         closed = stage_closed(
@@ -389,15 +391,15 @@ def test_ragged_all_to_all_is_an_operation_elsewhere():
     ],
 )
 def test_lanes_of_another_axis(fun, lane):
-    """A lane axis beside the replicas: each lane as if it were alone."""
+    """A lane axis in addition to replicas: lanes are independent."""
     x = data((4, 4, 4, 8))  # replica, lane, 4, 8
 
     def mapped(v):
         return mj.vmap(fun, in_axes=lane)(move_axis(v, 0, lane))
 
     got = on_replicas(mapped, x, ONE)
-    want = np.stack([on_lanes(fun, x[:, k], ONE) for k in range(4)], 1)
-    np.testing.assert_array_equal(got, want)
+    expected = np.stack([on_lanes(fun, x[:, k], ONE) for k in range(4)], 1)
+    np.testing.assert_array_equal(got, expected)
 
 
 LINEAR = {
@@ -530,7 +532,7 @@ def test_pmax_has_no_derivative():
         in_scope(lambda: mj.jvp(lambda v: pmax(v, "i"), (1.0,), (1.0,)))
 
 
-def test_sizes_are_not_remembered_across_scopes():
+def test_sizes_are_not_cached_across_scopes():
     """The type of a tiled exchange depends on the size of the axis in scope."""
     for n in (2, 4):
         with core.axis_env((("i", n),)):

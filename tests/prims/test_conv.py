@@ -17,21 +17,23 @@ def data(shape, dtype="float32", seed=0):
     return np.random.RandomState(seed).randint(-4, 5, shape).astype(dtype)
 
 
-def spread(x, factors):
+def dilate(x, dilations):
     """`x` with zeros between its elements along the last axes."""
     shape = list(x.shape)
-    for i, f in enumerate(factors, 2):
+    for i, f in enumerate(dilations, 2):
         shape[i] = (shape[i] - 1) * f + 1 if shape[i] else 0
     out = np.zeros(shape, x.dtype)
-    out[(..., *(slice(None, None, f) for f in factors))] = x
+    out[(..., *(slice(None, None, f) for f in dilations))] = x
     return out
 
 
 def pad(x, pads):
     """Padding that may be negative."""
     x = np.pad(x, [(0, 0), (0, 0), *((max(lo, 0), max(hi, 0)) for lo, hi in pads)])
-    cut = [slice(max(-lo, 0), x.shape[i] - max(-hi, 0)) for i, (lo, hi) in enumerate(pads, 2)]
-    return x[(slice(None), slice(None), *cut)]
+    inner_slices = [
+        slice(max(-lo, 0), x.shape[i] - max(-hi, 0)) for i, (lo, hi) in enumerate(pads, 2)
+    ]
+    return x[(slice(None), slice(None), *inner_slices)]
 
 
 def reference(
@@ -49,33 +51,33 @@ def reference(
     numbers = convs.conv_dimension_numbers(x.shape, w.shape, dimension_numbers)
     x, w = x.transpose(numbers.lhs_spec), w.transpose(numbers.rhs_spec)
     wide = x.astype(np.result_type(x.dtype, np.float64)) if x.dtype != bool else x
-    x = pad(spread(wide, lhs_dilation or (1,) * n), pads)
-    w = spread(w.astype(x.dtype), rhs_dilation or (1,) * n)
+    x = pad(dilate(wide, lhs_dilation or (1,) * n), pads)
+    w = dilate(w.astype(x.dtype), rhs_dilation or (1,) * n)
     groups = max(feature_group_count, batch_group_count)
-    parts = []
+    group_results = []
     for g in range(groups):
         kernel = np.split(w, groups, 0)[g]
         if feature_group_count > 1:
-            part = np.split(x, groups, 1)[g]
+            group = np.split(x, groups, 1)[g]
         else:
-            part = np.split(x, groups, 0)[g]
+            group = np.split(x, groups, 0)[g]
         sizes = [
-            max(0, (part.shape[i + 2] - kernel.shape[i + 2]) // strides[i] + 1)
+            max(0, (group.shape[i + 2] - kernel.shape[i + 2]) // strides[i] + 1)
             for i in range(n)
         ]
-        out = np.zeros((part.shape[0], kernel.shape[0], *sizes), x.dtype)
+        out = np.zeros((group.shape[0], kernel.shape[0], *sizes), x.dtype)
         for p in itertools.product(*map(range, sizes)):
             window = tuple(
                 slice(i * s, i * s + k)
                 for i, s, k in zip(p, strides, kernel.shape[2:], strict=True)
             )
             out[(slice(None), slice(None), *p)] = np.tensordot(
-                part[(slice(None), slice(None), *window)],
+                group[(slice(None), slice(None), *window)],
                 kernel,
                 (range(1, n + 2), range(1, n + 2)),
             )
-        parts.append(out)
-    return np.concatenate(parts, 1).transpose(np.argsort(numbers.out_spec))
+        group_results.append(out)
+    return np.concatenate(group_results, 1).transpose(np.argsort(numbers.out_spec))
 
 
 NHWC = ("NHWC", "HWIO", "NHWC")
@@ -185,8 +187,8 @@ def test_preferred_element_type(dtype, preferred):
     )
     assert got.dtype == preferred
     kind = np.float64
-    want = reference(x.astype(kind), w.astype(kind), (1,), ((0, 0),))
-    np.testing.assert_array_equal(got, want)
+    expected = reference(x.astype(kind), w.astype(kind), (1,), ((0, 0),))
+    np.testing.assert_array_equal(got, expected)
 
 
 def test_precision_does_not_change_the_meaning():
@@ -210,9 +212,9 @@ def test_transpose_by_inner_product(case):
     ct = data(call(case)(x, w).shape, seed=2)
     out, x_ct, w_ct = map(np.asarray, mj.jit(pull)(x, w, ct))
     assert x_ct.shape == x.shape and w_ct.shape == w.shape
-    want = np.vdot(ct, out)
-    np.testing.assert_allclose(np.vdot(x_ct, x), want, rtol=1e-6)
-    np.testing.assert_allclose(np.vdot(w_ct, w), want, rtol=1e-6)
+    expected = np.vdot(ct, out)
+    np.testing.assert_allclose(np.vdot(x_ct, x), expected, rtol=1e-6)
+    np.testing.assert_allclose(np.vdot(w_ct, w), expected, rtol=1e-6)
 
 
 @every
@@ -221,8 +223,8 @@ def test_jvp(case):
     tx, tw = data(case[0], seed=2), data(case[1], seed=3)
     f = call(case)
     _, tangent = mj.jit(lambda *a: mj.jvp(f, a[:2], a[2:]))(x, w, tx, tw)
-    want = reference(tx, w, *case[2:4], **case[4]) + reference(x, tw, *case[2:4], **case[4])
-    np.testing.assert_array_equal(tangent, want)
+    expected = reference(tx, w, *case[2:4], **case[4]) + reference(x, tw, *case[2:4], **case[4])
+    np.testing.assert_array_equal(tangent, expected)
 
 
 def test_derivative_with_preferred_type_has_the_operands_dtypes():
@@ -253,8 +255,8 @@ def test_lanes(case, dims):
     x = xs[0] if dims[0] is None else np.stack(xs, dims[0])
     w = ws[0] if dims[1] is None else np.stack(ws, dims[1])
     got = mj.jit(mj.vmap(call(case), in_axes=dims))(x, w)
-    want = [reference(a, b, *case[2:4], **case[4]) for a, b in zip(xs, ws, strict=True)]
-    np.testing.assert_array_equal(got, np.stack(want))
+    expected = [reference(a, b, *case[2:4], **case[4]) for a, b in zip(xs, ws, strict=True)]
+    np.testing.assert_array_equal(got, np.stack(expected))
 
 
 # ------------------------------------------------------------ padding, other functions
@@ -304,8 +306,8 @@ def test_conv_transpose_is_the_transpose_of_a_convolution(stride, padding, size)
         return conv_general_dilated(v, w, (stride,), forward, dimension_numbers=numbers)
 
     assert conv(x).shape == y.shape
-    (want,) = mj.vjp(conv, x)[1](y)
-    np.testing.assert_array_equal(got, want)
+    (expected,) = mj.vjp(conv, x)[1](y)
+    np.testing.assert_array_equal(got, expected)
 
 
 def test_conv_transpose_sizes():
@@ -325,17 +327,17 @@ def test_shape_functions(case):
     if more.keys() - {"dimension_numbers"}:
         return
     spec = more.get("dimension_numbers", FIRST[len(strides)])
-    want = call(case)(data(x), data(w)).shape
-    assert convs.conv_general_shape_tuple(x, w, strides, pads, spec) == want
+    expected = call(case)(data(x), data(w)).shape
+    assert convs.conv_general_shape_tuple(x, w, strides, pads, spec) == expected
 
 
 @pytest.mark.parametrize("numbers", [None, NHWC, ("CHNW", "HOWI", "WNHC")])
 def test_patches(numbers):
     spec = convs.conv_dimension_numbers((1,) * 4, (1,) * 4, numbers)
     x = data((2, 3, 6, 5))
-    laid = x.transpose(np.argsort(spec.lhs_spec))
+    lhs_in_layout = x.transpose(np.argsort(spec.lhs_spec))
     got = convs.conv_general_dilated_patches(
-        laid, (3, 2), (2, 1), [(1, 0), (0, 1)], dimension_numbers=numbers
+        lhs_in_layout, (3, 2), (2, 1), [(1, 0), (0, 1)], dimension_numbers=numbers
     )
     got = np.asarray(got).transpose(spec.out_spec)
     padded = pad(x, [(1, 0), (0, 1)])

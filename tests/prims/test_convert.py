@@ -57,7 +57,7 @@ def test_complex():
     same(lax.convert_element_type(z.real.copy(), np.complex64), z.real.astype(np.complex64))
     with pytest.warns(np.exceptions.ComplexWarning, match="discards the imaginary part"):
         same(lax.convert_element_type(z, np.float32), z.real)
-    for kind in (np.int32, np.float32):  # of a number, Python says the same
+    for kind in (np.int32, np.float32):  # for a number, Python's message is the same
         with (
             pytest.warns(np.exceptions.ComplexWarning),
             pytest.raises(TypeError, match="not 'complex'"),
@@ -65,7 +65,7 @@ def test_complex():
             lax.convert_element_type(2 + 1j, kind)
 
 
-def test_nothing_to_do_is_nothing_done():
+def test_conversion_to_the_same_dtype_is_the_identity():
     x = lax.full((2,), 1.0, np.float32)
     assert lax.convert_element_type(x, np.float32) is x
     weak = lax.full((2,), 1.0)
@@ -114,7 +114,7 @@ def test_transposes_convert_back():
     same(slope, np.ones(3, np.float32))
 
 
-def test_integers_do_not_move():
+def test_integers_have_zero_derivatives():
     _, t = mj.jvp(lambda x: lax.convert_element_type(x, np.int32), (1.5,), (1.0,))
     assert t.dtype == dtypes.float0
     slope = mj.grad(
@@ -158,7 +158,7 @@ def test_bits_of_wider_elements():
     same(halves, np.array([[1, 2]]).astype("uint4"))
 
 
-def test_bits_that_do_not_fit():
+def test_bits_of_incompatible_widths():
     with pytest.raises(ValueError, match=r"of shape \(3,\) from uint8 of size 8 bits to"):
         lax.bitcast_convert_type(np.ones(3, np.uint8), np.uint32)
     with pytest.raises(ValueError, match=r"Attempting to convert array of shape \(\)"):

@@ -42,15 +42,15 @@ def test_sharded_matrices_have_the_same_bits(dtype):
     x = (np.nan_to_num(X) if np.dtype(dtype).kind in "ibV" else X).astype(dtype)
     if dtype is not ml_dtypes.int4:
         x = X.astype(dtype) if np.dtype(dtype).kind not in "ib" else x
-    over = mj.device_put(x, NamedSharding(MESH, P("x")))
+    sharded = mj.device_put(x, NamedSharding(MESH, P("x")))
     every = lambda x: [jnp.diagonal(x, k) for k in OFFSETS]
-    found = mj.jit(every)(over)
-    for k, y in zip(OFFSETS, found, strict=True):
+    diagonals = mj.jit(every)(sharded)
+    for k, y in zip(OFFSETS, diagonals, strict=True):
         assert np.asarray(y).tobytes() == np.diagonal(x, k).copy().tobytes(), k
     v = np.ascontiguousarray(x[0, :16])
-    over = mj.device_put(v, NamedSharding(MESH, P("x")))
-    made = mj.jit(lambda v: [jnp.diag(v, k) for k in (0, 2, -3)])(over)
-    for k, y in zip((0, 2, -3), made, strict=True):
+    sharded = mj.device_put(v, NamedSharding(MESH, P("x")))
+    matrices = mj.jit(lambda v: [jnp.diag(v, k) for k in (0, 2, -3)])(sharded)
+    for k, y in zip((0, 2, -3), matrices, strict=True):
         np.testing.assert_array_equal(np.asarray(y), np.diag(v, k))
 
 

@@ -1,4 +1,4 @@
-"""Dot products: against NumPy, laws, dtypes, precisions, what is lowered, errors."""
+"""Dot products: compared with NumPy, laws, dtypes, precisions, lowering, errors."""
 
 import itertools
 
@@ -23,13 +23,13 @@ def f32(*shape):
 
 def reference(x, y, numbers):
     """The definition, by einsum."""
-    (l_sum, r_sum), (l_batch, r_batch) = numbers
+    (lhs_contracting, rhs_contracting), (l_batch, r_batch) = numbers
     left = list(range(x.ndim))
     right = list(range(x.ndim, x.ndim + y.ndim))
-    for i, j in zip((*l_sum, *l_batch), (*r_sum, *r_batch), strict=True):
+    for i, j in zip((*lhs_contracting, *l_batch), (*rhs_contracting, *r_batch), strict=True):
         right[j] = left[i]
-    kept_l = [a for i, a in enumerate(left) if i not in (*l_sum, *l_batch)]
-    kept_r = [a for i, a in enumerate(right) if i not in (*r_sum, *r_batch)]
+    kept_l = [a for i, a in enumerate(left) if i not in (*lhs_contracting, *l_batch)]
+    kept_r = [a for i, a in enumerate(right) if i not in (*rhs_contracting, *r_batch)]
     out = [left[i] for i in l_batch] + kept_l + kept_r
     return np.einsum(x, left, y, right, out)
 
@@ -42,7 +42,7 @@ CASES = {
     "scalars": ((), (), (((), ()), ((), ()))),
     "scaling": ((), (2, 3), (((), ()), ((), ()))),
     "batch": ((5, 2, 3), (5, 3, 4), (((2,), (1,)), ((0,), (0,)))),
-    "batch elsewhere": ((2, 5, 3, 2), (3, 2, 5), (((2, 0), (0, 1)), ((1,), (2,)))),
+    "batch at the end": ((2, 5, 3, 2), (3, 2, 5), (((2, 0), (0, 1)), ((1,), (2,)))),
     "only batch": ((5, 2), (2, 5), (((), ()), ((0, 1), (1, 0)))),
     "crossed": ((2, 3, 4), (4, 5, 3, 2), (((2, 0, 1), (0, 3, 2)), ((), ()))),
     "two batches": ((2, 3, 4, 5), (3, 5, 2), (((3,), (1,)), ((1, 0), (0, 2)))),
@@ -71,12 +71,12 @@ def test_lanes_anywhere(i, j):
     xs = x[0] if i is None else np.moveaxis(x, 0, i)
     ys = y[0] if j is None else np.moveaxis(y, 0, j)
     got = mj.vmap(lambda a, b: lax.dot_general(a, b, numbers), (i, j))(xs, ys)
-    want = np.einsum(
+    expected = np.einsum(
         "lbij,lbjk->lbik",
         x if i is not None else x[[0] * 3],
         y if j is not None else y[[0] * 3],
     )
-    np.testing.assert_array_equal(got, want)
+    np.testing.assert_array_equal(got, expected)
 
 
 NAMES = (
@@ -110,7 +110,7 @@ def test_dtypes(left, right):
     np.testing.assert_array_equal(np.asarray(got).astype(complex), [complex(value)] * 2)
 
 
-def test_products_of_equal_standing_are_refused():
+def test_products_of_dtypes_of_equal_rank_raise():
     x = np.ones(2, ml_dtypes.float8_e4m3fnuz)
     y = np.ones(2, ml_dtypes.float8_e4m3b11fnuz)
     try:
@@ -183,7 +183,7 @@ def recorded(precision):
     return traced(precision).eqns[0].params["precision"]
 
 
-def test_what_precisions_mean():
+def test_precisions():
     assert recorded(None) is None
     for name, p in BOTH.items():
         assert recorded(name) == (p, p)
@@ -212,7 +212,7 @@ def text(precision, dtype="float32", preferred=None, platform="cpu"):
     return str(lower_jaxpr(closed, "f", platform).module)
 
 
-def test_precision_reaches_the_compiler():
+def test_precision_is_in_the_program():
     assert "precision = [HIGH, DEFAULT]" in text(("high", "default"))
     assert "precision = [DEFAULT, DEFAULT]" in text(None)
     assert "algorithm" not in text("DEFAULT")
@@ -254,7 +254,7 @@ def test_algorithms(row):
 
 
 @pytest.mark.parametrize("preset", [p for p in lax.DotAlgorithmPreset])
-def test_presets_compute_or_say_no(preset):
+def test_presets_compute_or_raise(preset):
     x, y = f32(2, 8), f32(8)
     try:
         got = lax.dot(x, y, precision=preset)

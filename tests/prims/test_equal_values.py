@@ -69,7 +69,7 @@ def test_eigenvalues_that_stay_equal():
 def test_sums_of_singular_values():
     squares = lambda a: (singular_values(a) ** 2).sum()
     close(hessian(squares)(EYE).reshape(4, 4), 2 * np.eye(4))
-    # The nuclear norm of I + t A: its second derivative is that of the polar factor.
+    # The nuclear norm of I + t A: its second derivative follows from the polar factor.
     half = [[0, 0, 0, 0], [0, 0.5, -0.5, 0], [0, -0.5, 0.5, 0], [0, 0, 0, 0]]
     nuclear = lambda a: linalg.norm(a, "nuc")
     close(hessian(nuclear)(EYE).reshape(4, 4), half)
@@ -82,10 +82,10 @@ def test_sums_of_singular_values():
         close(hessian(f)(a), hessian(g)(a))
 
 
-def test_where_it_is_not_known_the_derivative_is_nan():
-    # Backwards over backwards nothing says how the other one turns.
+def test_unknown_second_derivatives_are_nan():
+    # Reverse over reverse mode does not know the rotation of the eigenvectors.
     assert np.isnan(mj.jit(mj.jacrev(mj.jacrev(log_of_eigenvalues)))(EYE)).any()
-    # So are derivatives of vectors that are any basis, and third ones.
+    # So are derivatives of vectors of equal eigenvalues, and third derivatives.
     assert np.isnan(mj.jit(mj.grad(lambda a: linalg.eigh(a)[1].sum()))(EYE)).any()
     direction = np.array([[0.0, 1.0], [1.0, 0.0]])
     f = lambda t: log_of_eigenvalues(EYE + t * direction)

@@ -12,8 +12,8 @@ NUMPY = {"FFT": np.fft.fftn, "IFFT": np.fft.ifftn, "RFFT": np.fft.rfftn, "IRFFT"
 LENGTHS = [(6,), (5,), (1,), (7, 4), (4, 7), (2, 3, 4), (3, 2, 5)]
 
 
-def given(kind, lengths, lead, dtype):
-    shape = (*lead, *lengths)
+def random_input(kind, lengths, batch_shape, dtype):
+    shape = (*batch_shape, *lengths)
     if kind == "IRFFT":
         shape = (*shape[:-1], lengths[-1] // 2 + 1)
     x = RANDOM.normal(size=shape)
@@ -25,30 +25,30 @@ def given(kind, lengths, lead, dtype):
 
 @pytest.mark.parametrize("kind", NUMPY)
 @pytest.mark.parametrize("lengths", LENGTHS)
-@pytest.mark.parametrize("lead", [(), (2,), (2, 0)])
+@pytest.mark.parametrize("batch_shape", [(), (2,), (2, 0)])
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
-def test_values(kind, lengths, lead, dtype):
+def test_values(kind, lengths, batch_shape, dtype):
     with mj.enable_x64(True):
-        x = given(kind, lengths, lead, dtype)
+        x = random_input(kind, lengths, batch_shape, dtype)
         got = np.asarray(lax.fft(x, kind, lengths))
     axes = tuple(range(-len(lengths), 0))
-    want = NUMPY[kind](x, lengths, axes)
-    assert got.dtype == want.astype(got.dtype).dtype
+    expected = NUMPY[kind](x, lengths, axes)
+    assert got.dtype == expected.astype(got.dtype).dtype
     assert got.dtype.itemsize == (8 if dtype == "float32" else 16) // (
         2 if kind == "IRFFT" else 1
     )
     tolerance = 100 * np.finfo(got.dtype).eps
-    np.testing.assert_allclose(got, want, rtol=tolerance, atol=tolerance)
+    np.testing.assert_allclose(got, expected, rtol=tolerance, atol=tolerance)
 
 
 @pytest.mark.parametrize("kind", NUMPY)
 @pytest.mark.parametrize("lengths", LENGTHS)
 def test_laws(kind, lengths):
-    obeys(lambda x: lax.fft(x, kind, lengths), given(kind, lengths, (2,), "float64"))
+    obeys(lambda x: lax.fft(x, kind, lengths), random_input(kind, lengths, (2,), "float64"))
 
 
-def test_lanes_among_the_axes_that_are_transformed():
-    x = given("FFT", (4, 6), (3,), "float32")
+def test_lane_axis_among_transformed_axes():
+    x = random_input("FFT", (4, 6), (3,), "float32")
     for lane in range(3):
         got = mj.vmap(lambda x: lax.fft(x, "FFT", (4, 6)), lane)(np.moveaxis(x, 0, lane))
         np.testing.assert_allclose(got, np.fft.fft2(x), rtol=1e-4, atol=1e-4)

@@ -28,24 +28,24 @@ def f32(*shape):
 def windows(shape, indices, dims, sizes, mode):
     """For each index vector: its place among the indices, and the window, or None."""
     index_map, batching, index_batching = dims[2:]
-    for place in np.ndindex(indices.shape[:-1]):
+    for position in np.ndindex(indices.shape[:-1]):
         start = [0] * len(shape)
-        for d, i in zip(index_map, indices[place], strict=True):
+        for d, i in zip(index_map, indices[position], strict=True):
             start[d] = int(i)
         for d, b in zip(batching, index_batching, strict=True):
-            start[d] = place[b]
+            start[d] = position[b]
         bounds = [n - m for n, m in zip(shape, sizes, strict=True)]
         inside = all(0 <= i <= b for i, b in zip(start, bounds, strict=True))
         if not inside and mode == "clip":
             start = [min(max(i, 0), b) for i, b in zip(start, bounds, strict=True)]
             inside = True
         box = tuple(slice(i, i + m) for i, m in zip(start, sizes, strict=True))
-        yield place, box if inside else None
+        yield position, box if inside else None
 
 
-def result_index(place, offset, rank):
-    """Where in the result (or updates) the window of one index vector lies."""
-    where, rest = [], iter(place)
+def result_index(position, offset, rank):
+    """Return the position of an index vector's window in the result (or updates)."""
+    where, rest = [], iter(position)
     for d in range(rank):
         where.append(slice(None) if d in offset else next(rest))
     return tuple(where)
@@ -63,25 +63,25 @@ def loop_gather(x, indices, dims, sizes, mode, fill=np.nan):
     inner = iter(inner)
     shape = [next(inner) if d in offset else next(outer) for d in range(rank)]
     out = np.full(shape, fill).astype(x.dtype)
-    for place, box in windows(x.shape, indices, dims, sizes, mode):
+    for position, box in windows(x.shape, indices, dims, sizes, mode):
         if box is not None:
             piece = x[box].squeeze(dropped_axes(dims))
-            out[result_index(place, offset, rank)] = piece
+            out[result_index(position, offset, rank)] = piece
     return out
 
 
 def loop_scatter(x, indices, updates, dims, sizes, mode, combine):
     out = x.copy()
-    for place, box in windows(x.shape, indices, dims, sizes, mode):
+    for position, box in windows(x.shape, indices, dims, sizes, mode):
         if box is not None:
-            new = updates[result_index(place, dims[0], updates.ndim)]
+            new = updates[result_index(position, dims[0], updates.ndim)]
             new = np.expand_dims(new, dropped_axes(dims))
             out[box] = combine(out[box], new)
     return out
 
 
 # name -> (operand's shape, index vectors, dimension numbers, window's sizes)
-PLACES = {
+SCATTER_CASES = {
     "rows": ((4, 3), [[0], [2], [3]], ((1,), (0,), (0,)), (1, 3)),
     "columns": ((4, 3), [[2], [0]], ((0,), (1,), (1,)), (4, 1)),
     "points": ((4, 3), [[0, 2], [3, 1], [1, 1]], ((), (0, 1), (0, 1)), (1, 1)),
@@ -99,11 +99,11 @@ PLACES = {
     ),
     "nowhere": ((4, 3), np.zeros((0, 1), np.int32), ((1,), (0,), (0,)), (1, 3)),
 }
-UNIQUE = [name for name in PLACES if name != "nowhere"]
+UNIQUE = [name for name in SCATTER_CASES if name != "nowhere"]
 
 
 def place(name):
-    shape, indices, dims, sizes = PLACES[name]
+    shape, indices, dims, sizes = SCATTER_CASES[name]
     dims = GatherDimensionNumbers(*dims)
     return shape, np.array(indices, np.int32), dims, sizes
 
@@ -114,7 +114,7 @@ def updates_for(indices, dims, sizes):
     return f32(*loop_gather(x, indices * 0, dims, sizes, "clip").shape)
 
 
-@pytest.mark.parametrize("name", PLACES)
+@pytest.mark.parametrize("name", SCATTER_CASES)
 def test_gather(name):
     shape, indices, dims, sizes = place(name)
     x = f32(*shape)
@@ -126,7 +126,7 @@ def test_gather(name):
 
 
 @pytest.mark.parametrize("op", SCATTERS)
-@pytest.mark.parametrize("name", PLACES)
+@pytest.mark.parametrize("name", SCATTER_CASES)
 def test_scatter(name, op):
     shape, indices, dims, sizes = place(name)
     x, updates = f32(*shape), updates_for(indices, dims, sizes) + 0.5
@@ -224,8 +224,8 @@ def test_the_derivative_of_writing_twice_follows_the_value():
     np.testing.assert_array_equal(out, moved)
     out = np.asarray(out)
     assert out[1] in (5.0, 6.0) and out[3] == 7.0
-    (share,) = mj.vjp(lambda u: lax.scatter(x, i, u, INTO_POINTS), u)[1](moved)
-    assert sorted(np.asarray(share).tolist()) == sorted([0.0, float(out[1]), 7.0])
+    (cotangent,) = mj.vjp(lambda u: lax.scatter(x, i, u, INTO_POINTS), u)[1](moved)
+    assert sorted(np.asarray(cotangent).tolist()) == sorted([0.0, float(out[1]), 7.0])
 
 
 @pytest.mark.parametrize("op", ["scatter_min", "scatter_max"])
@@ -348,20 +348,18 @@ SCATTER_ERRORS = {
 
 @pytest.mark.parametrize("name", GATHER_ERRORS)
 def test_gather_errors(name):
-    given, error, text = GATHER_ERRORS[name]
-    dims = GatherDimensionNumbers(*given.get("d", ((1, 2), (0,), (0,))))
+    case, error, text = GATHER_ERRORS[name]
+    dims = GatherDimensionNumbers(*case.get("d", ((1, 2), (0,), (0,))))
     with pytest.raises(error, match=text):
-        lax.gather(
-            x, given.get("i", i), dims, given.get("s", (1, 3, 2)), mode=given.get("mode")
-        )
+        lax.gather(x, case.get("i", i), dims, case.get("s", (1, 3, 2)), mode=case.get("mode"))
 
 
 @pytest.mark.parametrize("name", SCATTER_ERRORS)
 def test_scatter_errors(name):
-    given, error, text = SCATTER_ERRORS[name]
-    dims = ScatterDimensionNumbers(*given.get("d", ((1, 2), (0,), (0,))))
+    case, error, text = SCATTER_ERRORS[name]
+    dims = ScatterDimensionNumbers(*case.get("d", ((1, 2), (0,), (0,))))
     with pytest.raises(error, match=text):
-        lax.scatter(x, given.get("i", i), given.get("u", u), dims)
+        lax.scatter(x, case.get("i", i), case.get("u", u), dims)
 
 
 def test_other_errors():

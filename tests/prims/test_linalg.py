@@ -26,7 +26,7 @@ def _doubles():
 
 @pytest.fixture(autouse=True)
 def own_numbers(request):
-    """Numbers by the test's name: those of a shared generator depend on what ran before."""
+    """Numbers seeded by the test's name, so that they do not depend on other tests."""
     global RANDOM
     RANDOM = np.random.default_rng(zlib.crc32(request.node.name.encode()))
 
@@ -56,11 +56,11 @@ def arrays(out):
     return [np.asarray(x) for x in mj.tree.leaves(out)]
 
 
-def close(got, want, scale=1.0):
-    got, want = np.asarray(got), np.asarray(want)
-    assert got.shape == want.shape
+def close(got, expected, scale=1.0):
+    got, expected = np.asarray(got), np.asarray(expected)
+    assert got.shape == expected.shape
     tolerance = 200 * scale * np.finfo(got.dtype).eps
-    np.testing.assert_allclose(got, want, rtol=tolerance, atol=tolerance)
+    np.testing.assert_allclose(got, expected, rtol=tolerance, atol=tolerance)
 
 
 def lawful(x, dtype):
@@ -146,7 +146,7 @@ FLAGS = [
 @pytest.mark.parametrize("dtype", KINDS)
 @pytest.mark.parametrize("flags", FLAGS)
 def test_triangular_solve(dtype, flags):
-    left, lower, turned, conjugated, unit = map(bool, flags)
+    left, lower, transposed, conjugated, unit = map(bool, flags)
     a = random(2, 3, 3, dtype=dtype) + 3 * np.eye(3, dtype=dtype)
     b = random(2, 3, 2, dtype=dtype) if left else random(2, 2, 3, dtype=dtype)
 
@@ -156,7 +156,7 @@ def test_triangular_solve(dtype, flags):
             b,
             left_side=left,
             lower=lower,
-            transpose_a=turned,
+            transpose_a=transposed,
             conjugate_a=conjugated,
             unit_diagonal=unit,
         )
@@ -164,7 +164,7 @@ def test_triangular_solve(dtype, flags):
     matrix = np.tril(a) if lower else np.triu(a)
     if unit:
         matrix = matrix * (1 - np.eye(3, dtype=dtype)) + np.eye(3, dtype=dtype)
-    matrix = np.swapaxes(matrix, 1, 2) if turned else matrix
+    matrix = np.swapaxes(matrix, 1, 2) if transposed else matrix
     matrix = np.conj(matrix) if conjugated else matrix
     x = np.asarray(solve(a, b))
     assert x.dtype == a.dtype
@@ -242,7 +242,7 @@ def test_lu(dtype, shape):
         obeys(lambda x: la.lu(x)[0], x)
 
 
-def test_singular_lu_is_no_failure():
+def test_singular_lu_does_not_fail():
     factors, _, _ = la.lu(np.ones((2, 2), np.float32))
     same(factors, np.array([[1, 1], [1, 0]], np.float32))
 
@@ -251,10 +251,10 @@ def test_permutations():
     pivots = np.array([[2, 3, 2], [0, 1, 2]], np.int32)
     got = np.asarray(la.lu_pivots_to_permutation(pivots, 5))
     for row, p in zip(got, pivots, strict=True):
-        want = np.arange(5)
+        expected = np.arange(5)
         for i, j in enumerate(p):
-            want[[i, j]] = want[[j, i]]
-        same(row, want.astype(np.int32))
+            expected[[i, j]] = expected[[j, i]]
+        same(row, expected.astype(np.int32))
     obeys(lambda p: la.lu_pivots_to_permutation(p, 5), pivots, lanes=False)
     with pytest.raises(TypeError, match="int32"):
         la.lu_pivots_to_permutation(pivots.astype(np.uint32), 5)
@@ -287,13 +287,13 @@ def test_householder_products():
         packed, taus = arrays(la.geqrf(x)) if hasattr(la, "geqrf") else packed_qr(x)
         q = np.asarray(la.householder_product(packed, taus))
         close(q @ np.triu(packed)[:, :3], x)
-        whole = np.asarray(la.qr(x)[0])
+        full_q = np.asarray(la.qr(x)[0])
         c = random(2, 5, 4, dtype=dtype)
-        for turned in (False, True):
-            matrix = dagger(whole) if turned else whole
-            close(la.ormqr(packed, taus, c, transpose=turned), matrix @ c)
+        for transposed in (False, True):
+            matrix = dagger(full_q) if transposed else full_q
+            close(la.ormqr(packed, taus, c, transpose=transposed), matrix @ c)
             close(
-                la.ormqr(packed, taus, dagger(c), left=False, transpose=turned),
+                la.ormqr(packed, taus, dagger(c), left=False, transpose=transposed),
                 dagger(c) @ matrix,
             )
     same(mj.vmap(la.householder_product)(packed, taus), q)
@@ -389,8 +389,8 @@ def test_eig(dtype, shape):
     names = ("compute_left_eigenvectors", "compute_right_eigenvectors")
     for flags in ((False, False), (True, False), (False, True)):
         some = arrays(la.eig(x, **dict(zip(names, flags, strict=True))))
-        want = [w, *([vl] if flags[0] else []), *([vr] if flags[1] else [])]
-        for a, b in zip(some, want, strict=True):
+        expected = [w, *([vl] if flags[0] else []), *([vr] if flags[1] else [])]
+        for a, b in zip(some, expected, strict=True):
             close(a, b, 10)
     if lawful(x, dtype):
         obeys(lambda x: la.eig(x, enable_eigvec_derivs=True), x, lanes=False)
@@ -455,7 +455,7 @@ def singular_projections(x):
     return mj.numpy.einsum("...ij,...jk->...jik", u, vt)
 
 
-def test_svd_vectors_move_as_their_gauge_allows():
+def test_svd_vector_tangents_up_to_gauge():
     """For real matrices U and V themselves are smooth."""
     for shape in ((4, 3), (3, 4), (3, 3)):
         obeys(lambda x: la.svd(x, full_matrices=False), random(*shape), lanes=False)
@@ -470,10 +470,10 @@ def test_svd_options():
         with pytest.raises(NotImplementedError, match="not implemented on CPU"):
             la.svd(x, algorithm=kind)
     u, s, vt = arrays(la.svd(x, full_matrices=False, subset_by_index=(1, 3)))
-    whole = arrays(la.svd(x, full_matrices=False))
-    close(s, whole[1][1:3])
-    close(u, whole[0][:, 1:3])
-    close(vt, whole[2][1:3])
+    full_q = arrays(la.svd(x, full_matrices=False))
+    close(s, full_q[1][1:3])
+    close(u, full_q[0][:, 1:3])
+    close(vt, full_q[2][1:3])
     obeys(lambda x: la.svd(x, compute_uv=False, subset_by_index=(1, 3)), x)
     with pytest.raises(ValueError, match="both be set"):
         la.svd(x, subset_by_index=(1, 3))
@@ -602,7 +602,7 @@ CALLS = {
 @pytest.mark.parametrize("name", CALLS)
 @pytest.mark.parametrize("platform", ["cuda", "tpu"])
 def test_other_platforms(name, platform):
-    """What is called there; or that it is not there."""
+    """The program contains the call; or the operation raises NotImplementedError."""
     from minijax.passes.stage import stage_closed
     from minijax.runtime.lowering.lower_jaxpr import lower_jaxpr
     from minijax.types.avals import shaped
@@ -611,25 +611,25 @@ def test_other_platforms(name, platform):
     closed = stage_closed(
         lambda x: mj.tree.leaves(fun(x)), [shaped(shape, np.dtype("float32"))]
     )
-    want = cuda if platform == "cuda" else tpu
-    if want is None:
+    expected = cuda if platform == "cuda" else tpu
+    if expected is None:
         with pytest.raises(NotImplementedError):
             lower_jaxpr(closed, "f", platform)
     else:
         module = lower_jaxpr(closed, "f", platform).module
         assert module.operation.verify()
-        assert want in str(module)
+        assert expected in str(module)
 
 
-def test_matrices_that_are_spread_stay_where_they_are():
-    """Matrices along an axis that is cut: each device has its own, and nothing moves."""
-    there = mj.NamedSharding(mj.make_mesh((4,), ("i",)), mj.P("i"))
+def test_batches_of_matrices_stay_sharded():
+    """The batch axis is sharded: each device has its own matrices, and no data moves."""
+    sharding = mj.NamedSharding(mj.make_mesh((4,), ("i",)), mj.P("i"))
     both = lambda x: (la.eigh(x), mj.numpy.linalg.solve(x, x), la.qr(x), la.svd(x))
-    x = mj.device_put(positive(8, 3, 3), there)
-    made = mj.jit(both, in_shardings=there).lower(x).compile()
-    assert not re.search("all-(gather|reduce|to-all)|permute", made.as_text())
-    for out, want in zip(mj.tree.leaves(made(x)), mj.tree.leaves(both(np.asarray(x)))):
-        close(out, want)
+    x = mj.device_put(positive(8, 3, 3), sharding)
+    program = mj.jit(both, in_shardings=sharding).lower(x).compile()
+    assert not re.search("all-(gather|reduce|to-all)|permute", program.as_text())
+    for out, expected in zip(mj.tree.leaves(program(x)), mj.tree.leaves(both(np.asarray(x)))):
+        close(out, expected)
     text = mj.jit(la.ormqr).trace(x, x[..., 0], x).lower().as_text()
     rule = "([i, j, k], [i, l], [i, m, n])->([i, o, p])"
     assert f"#sdy.op_sharding_rule<{rule}" in text
@@ -641,19 +641,19 @@ def test_thomas_and_reflections_without_a_library():
     from minijax.prims.linalg import solve
 
     dl, d, du, b = random(2, 4), random(2, 4) + 4, random(2, 4), random(2, 4, 3)
-    want = la.tridiagonal_solve(dl, d, du, b)
+    expected = la.tridiagonal_solve(dl, d, du, b)
     x = random(2, 5, 3, dtype="complex128")
     packed, taus = packed_qr(x)
     c = random(2, 5, 4, dtype="complex128")
-    wanted = [
-        la.ormqr(packed, taus, c if left else dagger(c), left=left, transpose=turned)
+    expected_list = [
+        la.ormqr(packed, taus, c if left else dagger(c), left=left, transpose=transposed)
         for left in (True, False)
-        for turned in (True, False)
+        for transposed in (True, False)
     ]
     saved = solve.tridiagonal_solve_p.lower_by_platform, reflections.ormqr_p.lower_by_platform
     try:
         solve.tridiagonal_solve_p.lower_by_platform = reflections.ormqr_p.lower_by_platform = {}
-        close(mj.jit(la.tridiagonal_solve)(dl, d, du, b), want)
+        close(mj.jit(la.tridiagonal_solve)(dl, d, du, b), expected)
         got = mj.jit(
             lambda: [
                 la.ormqr(packed, taus, c if left else dagger(c), left=left, transpose=t)
@@ -661,7 +661,7 @@ def test_thomas_and_reflections_without_a_library():
                 for t in (True, False)
             ]
         )()
-        for a, w in zip(got, wanted, strict=True):
+        for a, w in zip(got, expected_list, strict=True):
             close(a, w)
     finally:
         solve.tridiagonal_solve_p.lower_by_platform, reflections.ormqr_p.lower_by_platform = (
@@ -686,7 +686,7 @@ def test_thomas_and_reflections_without_a_library():
         la.cholesky,
     ],
 )
-def test_what_is_no_matrix(fun):
+def test_operands_that_are_not_matrices_raise(fun):
     with pytest.raises(TypeError):
         fun(random(3))
     if fun not in (la.lu, la.qr, la.svd):
@@ -714,7 +714,7 @@ def test_what_is_no_matrix(fun):
         (la.ormqr, ((4, 3), (3,), (3, 4)), ValueError, "number of rows"),
     ],
 )
-def test_shapes_that_do_not_fit(fun, args, error, text):
+def test_incompatible_shapes_raise(fun, args, error, text):
     with pytest.raises(error, match=text):
         fun(*(random(*shape) for shape in args))
 
@@ -734,7 +734,7 @@ FACTORINGS = ["svd", "qr", "lu", "eigh", "eig", "schur", "hessenberg", "cholesky
 
 
 @pytest.mark.parametrize("name", FACTORINGS)
-def test_lanes_of_vectors_are_no_matrix(name):
+def test_lanes_of_vectors_are_not_a_matrix(name):
     f = getattr(la, name)
     for in_axes in (0, 1):
         with pytest.raises(TypeError):
@@ -748,7 +748,7 @@ def test_vectors_have_no_singular_values():
         mj.jvp(mj.numpy.linalg.svdvals, (x,), (x,))
 
 
-def test_binding_without_what_may_be_left_out():
+def test_binding_without_optional_params():
     """As programs of JAX's bind them."""
     x = np.array([[2.0, 0.0], [0.0, 1.0]], np.float32)
     bind = functools.partial(la.svd_p.bind, full_matrices=True)

@@ -67,7 +67,7 @@ def test_total_order():
     np.testing.assert_array_equal(lax.lt_to_p.bind(i, i[::-1].copy()), i < i[::-1])
 
 
-def test_a_comparison_stops_derivatives():
+def test_comparisons_have_zero_derivatives():
     _, t = mj.jvp(lambda x: lax.gt(x, 0.0), (1.0,), (1.0,))
     assert t.dtype == dtypes.float0
     slope = mj.grad(lambda x: lax.select(lax.gt(x, 0.0), lax.mul(x, x), x))(3.0)
@@ -177,7 +177,7 @@ def test_select_laws():
     obeys(lambda x: lax.select(p, x, lax.full_like(x, 2.0)), x)
 
 
-def test_select_refuses_what_does_not_fit():
+def test_select_rejects_incompatible_operands():
     x, p = np.ones(3, np.float32), np.ones(3, bool)
     with pytest.raises(ValueError, match="at least one case"):
         lax.select_n(p)
@@ -204,8 +204,8 @@ def test_clamp_values(dtype):
     low, high = np.array(2).astype(dtype)[()], np.array(5).astype(dtype)[()]
     expected = np.array([2, 3, 5]).astype(dtype)
     same(lax.clamp(low, x, high), expected)
-    whole = [np.full(3, b) for b in (low, high)]
-    same(lax.clamp(whole[0], x, whole[1]), expected)
+    full_bounds = [np.full(3, b) for b in (low, high)]
+    same(lax.clamp(full_bounds[0], x, full_bounds[1]), expected)
     assert np.isnan(lax.clamp(0.0, np.nan, 1.0))
 
 
@@ -218,13 +218,13 @@ def test_clamp_laws():
     obeys(lax.clamp, np.float64(-0.4), np.float64(0.2), np.float64(0.5))
 
 
-def test_clamp_of_complex_numbers_goes_by_real_parts():  # recorded from JAX 0.10.2
+def test_clamp_of_complex_numbers_compares_real_parts():  # recorded from JAX 0.10.2
     x = np.array([1.5 - 1j, 1.5 + 1j, 3 - 3j, 5j, np.nan], np.complex64)
-    found = lax.clamp(np.complex64(1), x, np.complex64(2))
-    same(found, np.array([1.5 - 1j, 1.5 + 1j, 2, 1, 2], np.complex64))
+    clamped = lax.clamp(np.complex64(1), x, np.complex64(2))
+    same(clamped, np.array([1.5 - 1j, 1.5 + 1j, 2, 1, 2], np.complex64))
 
 
-def test_clamp_refuses_what_does_not_fit():
+def test_clamp_rejects_incompatible_operands():
     x = np.ones(3, np.float32)
     with pytest.raises(TypeError, match=r"min\.shape == \(\), got min\.shape=\(2,\)"):
         lax.clamp(x[:2], x, x)
@@ -274,11 +274,11 @@ def test_keys_are_chosen_and_filled():
 
 
 @pytest.mark.parametrize("shape", [(3, 1), (3, 2), (3, 2, 2)])
-def test_scalar_cases_that_lanes_share_serve_every_element(shape):
+def test_unbatched_scalar_cases(shape):
     which = mj.numpy.arange(np.prod(shape)).reshape(shape) % 3 == 0
     pick = lambda w: lax.select(w, 2.0, mj.numpy.float32(5))
-    want = np.where(which, 2.0, 5.0)
-    np.testing.assert_array_equal(mj.vmap(pick)(which), want)
-    np.testing.assert_array_equal(mj.vmap(pick, 1, 1)(which), want)
+    expected = np.where(which, 2.0, 5.0)
+    np.testing.assert_array_equal(mj.vmap(pick)(which), expected)
+    np.testing.assert_array_equal(mj.vmap(pick, 1, 1)(which), expected)
     with pytest.raises(TypeError, match="must be scalar or have the same shape"):
         mj.jit(mj.vmap(lambda w, x: lax.select(w, x, x)))(which, mj.numpy.ones(3))

@@ -1,4 +1,4 @@
-"""psend and precv: programs for GPUs, since XLA runs them nowhere else."""
+"""psend and precv: programs for GPUs, the only platform on which XLA runs them."""
 
 import re
 
@@ -15,18 +15,18 @@ X = mj.ShapeDtypeStruct((8,), "float32")
 RING = [(0, 1), (1, 0)]
 
 
-def turned(x, axis="y", perm=RING):
+def exchanged(x, axis="y", perm=RING):
     return lax.precv(lax.psend(x, axis, perm), x, axis, perm)
 
 
-def over(f, **options):
+def over_mesh(f, **options):
     return mj.shard_map(
         f, mesh=MESH, in_specs=P(("x", "y")), out_specs=P(("x", "y")), **options
     )
 
 
 def typed(f):
-    return mj.eval_shape(over(f), X)
+    return mj.eval_shape(over_mesh(f), X)
 
 
 def lowered(f, platform):
@@ -37,17 +37,17 @@ def lowered(f, platform):
 
 
 def test_types():
-    """As JAX's, but that what is received varies; there is nothing else to be done."""
-    told = str(mj.make_jaxpr(over(turned))(X))
-    assert "d:Tok = psend[axis_name=('y',) perm=((0, 1), (1, 0))] c" in told
-    assert re.search(r"e:f32\[2\]\{V:y\} = precv\[[^]]*out_shape=float32\[2\]", told)
-    untyped = mj.make_jaxpr(over(turned, check_vma=False))(X)
+    """The text is JAX's, except that the received value varies."""
+    text = str(mj.make_jaxpr(over_mesh(exchanged))(X))
+    assert "d:Tok = psend[axis_name=('y',) perm=((0, 1), (1, 0))] c" in text
+    assert re.search(r"e:f32\[2\]\{V:y\} = precv\[[^]]*out_shape=float32\[2\]", text)
+    untyped = mj.make_jaxpr(over_mesh(exchanged, check_vma=False))(X)
     assert "e:f32[2] = precv" in str(untyped)
     assert [str(e) for e in untyped.effects] == ["one-sided communication"]
 
 
-def test_loops_and_branches_hold_it():
-    turn = lambda x: turned(x, ("x", "y"))
+def test_loops_and_branches():
+    turn = lambda x: exchanged(x, ("x", "y"))
 
     def f(x):
         x = lax.scan(lambda c, _: (turn(c), None), x, None, length=2)[0]
@@ -67,7 +67,7 @@ PAIRS = {
 @pytest.mark.parametrize("axis", PAIRS)
 def test_programs(axis):
     perm, pairs = PAIRS[axis]
-    text = lowered(lambda x: turned(x, axis, perm), "cuda")
+    text = lowered(lambda x: exchanged(x, axis, perm), "cuda")
     (send,), (receive,) = (
         [line for line in text.splitlines() if f"stablehlo.{op}" in line]
         for op in ("send", "recv")
@@ -78,7 +78,7 @@ def test_programs(axis):
     assert receive.endswith("-> (tensor<2xf32>, !stablehlo.token)")
 
 
-def test_what_is_not_received_is_sent():
+def test_send_without_receive_is_kept():
     def f(x):
         lax.psend((x, x), "y", RING)
         return x
@@ -87,9 +87,9 @@ def test_what_is_not_received_is_sent():
 
 
 @pytest.mark.parametrize("platform", ["cpu", "tpu"])
-def test_gpus_alone(platform):
+def test_only_gpus(platform):
     with pytest.raises(NotImplementedError, match="psend is currently only implemented"):
-        lowered(turned, platform)
+        lowered(exchanged, platform)
     received = lambda x: lax.precv(lax.create_token(), x, "y", RING)
     with pytest.raises(NotImplementedError, match="precv is currently only implemented"):
         lowered(received, platform)
@@ -98,36 +98,36 @@ def test_gpus_alone(platform):
 @pytest.mark.parametrize(
     ("f", "error", "says"),
     [
-        (lambda: turned(jnp.ones(2)), NameError, "unbound axis name: y"),
+        (lambda: exchanged(jnp.ones(2)), NameError, "unbound axis name: y"),
         (
-            lambda: typed(lambda x: turned(x, perm=[(0, 1), (0, 0)])),
+            lambda: typed(lambda x: exchanged(x, perm=[(0, 1), (0, 0)])),
             ValueError,
             "psend sources and destinations must be unique",
         ),
-        (lambda: typed(lambda x: turned(x, perm=[(0, 2)])), ValueError, "below 2"),
+        (lambda: typed(lambda x: exchanged(x, perm=[(0, 2)])), ValueError, "below 2"),
         (lambda: typed(lambda x: lax.precv(x, x, "y", RING)), TypeError, "token"),
         (
-            lambda: typed(lambda x: mj.jvp(turned, (x,), (x,))[1]),
+            lambda: typed(lambda x: mj.jvp(exchanged, (x,), (x,))[1]),
             NotImplementedError,
             "Differentiation rule for 'psend' not implemented",
         ),
         (
-            lambda: typed(lambda x: mj.vmap(turned)(x)),
+            lambda: typed(lambda x: mj.vmap(exchanged)(x)),
             NotImplementedError,
             "Batching rule for 'psend' not implemented",
         ),
         (
-            lambda: mj.vmap(turned, axis_name="y")(jnp.ones((2, 3))),
+            lambda: mj.vmap(exchanged, axis_name="y")(jnp.ones((2, 3))),
             NotImplementedError,
             "Batching rule for 'psend' not implemented",
         ),
         (
-            lambda: mj.pmap(turned, "y")(jnp.ones((2, 3))),
+            lambda: mj.pmap(exchanged, "y")(jnp.ones((2, 3))),
             NotImplementedError,
             "psend is currently only implemented",
         ),
     ],
 )
-def test_refused(f, error, says):
+def test_errors(f, error, says):
     with pytest.raises(error, match=says):
         f()

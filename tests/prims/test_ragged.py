@@ -1,4 +1,4 @@
-"""Ragged and scaled dot products: against NumPy, laws, what is lowered, errors."""
+"""Ragged and scaled dot products: compared with NumPy, laws, lowering, errors."""
 
 import numpy as np
 import pytest
@@ -28,25 +28,27 @@ def groups_of(sizes, n):
 def test_ragged_dot(sizes, dtype):
     x, w, n = f32(7, 3), f32(2, 3, 4), np.array(sizes, dtype)
     which = groups_of(sizes, 7)
-    want = np.stack(
+    expected = np.stack(
         [row @ w[g] if g >= 0 else 0 * (row @ w[0]) for row, g in zip(x, which, strict=True)]
     )
-    np.testing.assert_array_equal(lax.ragged_dot(x, w, n), want)
+    np.testing.assert_array_equal(lax.ragged_dot(x, w, n), expected)
     obeys(lambda x, w: lax.ragged_dot(x, w, n), x, w)
 
 
 def test_lanes_of_sizes():
     x, w = f32(3, 7, 3), f32(3, 2, 3, 4)
     n = np.array([[3, 4], [0, 5], [7, 0]], np.int32)
-    want = np.stack([lax.ragged_dot(*args) for args in zip(x, w, n, strict=True)])
-    np.testing.assert_array_equal(mj.vmap(lax.ragged_dot)(x, w, n), want)
+    expected = np.stack([lax.ragged_dot(*args) for args in zip(x, w, n, strict=True)])
+    np.testing.assert_array_equal(mj.vmap(lax.ragged_dot)(x, w, n), expected)
     got = mj.vmap(lax.ragged_dot, (None, None, 1))(x[0], w[0], n.T)
-    want = np.stack([lax.ragged_dot(x[0], w[0], m) for m in n])
-    np.testing.assert_array_equal(got, want)
+    expected = np.stack([lax.ragged_dot(x[0], w[0], m) for m in n])
+    np.testing.assert_array_equal(got, expected)
     # two maps, one of them over the sizes
     got = mj.vmap(lambda m: mj.vmap(lambda a, b: lax.ragged_dot(a, b, m))(x, w))(n)
-    want = np.stack([[lax.ragged_dot(a, b, m) for a, b in zip(x, w, strict=True)] for m in n])
-    np.testing.assert_array_equal(got, want)
+    expected = np.stack(
+        [[lax.ragged_dot(a, b, m) for a, b in zip(x, w, strict=True)] for m in n]
+    )
+    np.testing.assert_array_equal(got, expected)
 
 
 MODES = {
@@ -69,18 +71,21 @@ MODES = {
 def reference(x, w, sizes, numbers):
     dims = numbers.dot_dimension_numbers
     (axis,), groups = numbers.lhs_ragged_dimensions, numbers.rhs_group_dimensions
-    (l_sum, r_sum), (l_batch, _) = dims
+    (lhs_contracting, rhs_contracting), (l_batch, _) = dims
     if axis in l_batch:
         return lax.dot_general(x, w, dims)
     which = groups_of(sizes, x.shape[axis])
-    rest = [tuple(a - sum(g < a for g in groups) for a in side) for side in (r_sum, dims[1][1])]
-    dims = ((l_sum, rest[0]), (l_batch, rest[1]))
-    parts = []
+    rest = [
+        tuple(a - sum(g < a for g in groups) for a in side)
+        for side in (rhs_contracting, dims[1][1])
+    ]
+    dims = ((lhs_contracting, rest[0]), (l_batch, rest[1]))
+    group_results = []
     for g in range(len(sizes)):
         keep = (which == g).reshape([-1 if i == axis else 1 for i in range(x.ndim)])
         own = np.take(w, g, groups[0]) if groups else w
-        parts.append(np.asarray(lax.dot_general(x * keep, own, dims)))
-    return np.sum(parts, 0) if groups else np.stack(parts)
+        group_results.append(np.asarray(lax.dot_general(x * keep, own, dims)))
+    return np.sum(group_results, 0) if groups else np.stack(group_results)
 
 
 @pytest.mark.parametrize("mode", MODES)
@@ -171,16 +176,16 @@ def test_wrong_numbers():
 
 def test_scaled_dot():
     x, w, s, t = f32(4, 8), f32(8, 3), f32(4, 2), f32(4, 3)
-    want = (x * np.repeat(s, 4, 1)) @ (w * np.repeat(t, 2, 0))
+    expected = (x * np.repeat(s, 4, 1)) @ (w * np.repeat(t, 2, 0))
 
     def fun(x, w, s, t):
         return lax.scaled_dot(x, w, lhs_scale=s, rhs_scale=t, preferred_element_type="float32")
 
-    np.testing.assert_array_equal(fun(x, w, s, t), want)
+    np.testing.assert_array_equal(fun(x, w, s, t), expected)
     np.testing.assert_array_equal(lax.scaled_dot(x, w, preferred_element_type="float32"), x @ w)
     assert lax.scaled_dot(x, w).dtype.name == "bfloat16"
     got = mj.vmap(fun, (1, None, 0, None))(np.stack([x, 2 * x], 1), w, np.stack([s, s]), t)
-    np.testing.assert_array_equal(got, [want, 2 * want])
+    np.testing.assert_array_equal(got, [expected, 2 * expected])
     grads = mj.grad(lambda *a: lax.reduce_sum(fun(*a), (0, 1)), (0, 1, 2, 3))(x, w, s, t)
     wide = w * np.repeat(t, 2, 0)
     np.testing.assert_array_equal(grads[0], np.repeat(s, 4, 1) * wide.sum(1)[None])

@@ -30,14 +30,14 @@ def draw(*shape, seed=0):
     return np.random.default_rng(seed).normal(size=shape)
 
 
-def whole(*shape):
+def small_integers(*shape):
     return np.random.default_rng(3).integers(0, 3, size=shape)
 
 
 @pytest.mark.parametrize("dtype", NUMBERS)
 @pytest.mark.parametrize("name", SUMS)
 def test_sums_and_products(name, dtype):
-    x = whole(2, 3, 2).astype(dtype)
+    x = small_integers(2, 3, 2).astype(dtype)
     for axes in AXES if dtype == "float32" else [(0, 2)]:
         got = getattr(lax, name)(x, axes)
         assert got.dtype == dtype
@@ -48,8 +48,8 @@ def test_sums_and_products(name, dtype):
 
 @pytest.mark.parametrize("dtype", [*NUMBERS, "bool", "float8_e4m3fn", "int4"])
 @pytest.mark.parametrize("name", EXTREMES)
-def test_extremes(name, dtype):
-    x = whole(2, 3, 2).astype(dtype)
+def test_extrema(name, dtype):
+    x = small_integers(2, 3, 2).astype(dtype)
     for axes in AXES if dtype == "float32" else [(0, 2)]:
         got = getattr(lax, name)(x, axes)
         assert got.dtype == dtype
@@ -61,7 +61,7 @@ def test_extremes(name, dtype):
 @pytest.mark.parametrize("dtype", ["bool", "int8", "uint8", "int32"])
 @pytest.mark.parametrize("name", BITWISE)
 def test_bits(name, dtype):
-    x = whole(4, 3).astype(dtype)
+    x = small_integers(4, 3).astype(dtype)
     same(getattr(lax, name)(x, (0,)), BITWISE[name].reduce(x, axis=0))
     empty = BITWISE[name].identity
     expected = np.full(3, bool(empty) if dtype == "bool" else np.array(empty).astype(dtype))
@@ -69,7 +69,7 @@ def test_bits(name, dtype):
     obeys(lambda x: getattr(lax, name)(x, (0,)), x)
 
 
-def test_of_no_elements():
+def test_empty_reductions():
     x = np.zeros((0, 2), np.float32)
     same(lax.reduce_sum(x, (0,)), np.zeros(2, np.float32))
     same(lax.reduce_prod(x, (0,)), np.ones(2, np.float32))
@@ -105,7 +105,7 @@ def test_a_product_with_zeros_has_its_derivative():
         obeys(lambda x: lax.reduce_prod(x, (0,)), draw(n), lanes=False, exact=False)
 
 
-def test_equal_extremes_share_the_derivative():
+def test_equal_extrema_share_the_derivative():
     slope = mj.grad(lambda x: lax.reduce_max(x, (0,)))(np.array([1.0, 3.0, 3.0], "f"))
     same(slope, np.array([0, 0.5, 0.5], "f"))
 
@@ -122,7 +122,7 @@ def test_second_derivative_of_a_product():
 @pytest.mark.parametrize("dtype", ["bool", "int8", "uint32", "bfloat16", "float32"])
 @pytest.mark.parametrize("name", ["argmax", "argmin"])
 def test_positions(name, dtype):
-    x = whole(3, 4, 2).astype(dtype)
+    x = small_integers(3, 4, 2).astype(dtype)
     for axis, index in itertools.product(range(3), ("int32", "uint8")):
         expected = getattr(np, name)(x.astype(np.float64), axis=axis).astype(index)
         same(getattr(lax, name)(x, axis, index), expected)
@@ -141,7 +141,7 @@ def test_positions_of_nan_and_of_complex_numbers():
     assert lax.argmax(z, 0, int) == 2 and lax.argmin(z, 0, int) == 3
 
 
-def test_positions_do_not_move():
+def test_positions_have_zero_derivatives():
     x = draw(4)
     obeys(lambda x: lax.argmax(x, 0, np.int32), x)
     slope = mj.grad(lambda x: lax.reduce_sum(lax.mul(x, x), (0,)))(x.astype(np.float32))
@@ -167,7 +167,7 @@ CUMULATIVE = {
 @pytest.mark.parametrize("dtype", ["int32", "uint8", "bfloat16", "float32", "complex64"])
 @pytest.mark.parametrize("name", CUMULATIVE)
 def test_cumulative_values(name, dtype):
-    x = whole(4, 3).astype(dtype)
+    x = small_integers(4, 3).astype(dtype)
     if name == "cumlogsumexp" and dtype in ("int32", "uint8"):
         with pytest.raises(TypeError, match="cumlogsumexp does not accept dtype"):
             lax.cumlogsumexp(x)
@@ -238,7 +238,7 @@ def test_log_sum_exp_of_nan_has_no_derivative():
     np.testing.assert_array_equal(rates, [1.0, np.nan, np.nan])
 
 
-def test_log_sum_exp_far_out():
+def test_log_sum_exp_of_large_numbers():
     x = np.array([-np.inf, -1000, 1000, 1000, np.inf], np.float32)
     expected = [-np.inf, -1000, 1000, 1000 + np.log(2), np.inf]
     np.testing.assert_allclose(lax.cumlogsumexp(x), expected, rtol=1e-6)
@@ -275,7 +275,7 @@ def test_reduce_by_any_computation():
 
 
 @pytest.mark.parametrize("n", [0, 1, 2, 3, 5, 7])
-def test_another_start_counts_once_under_derivatives_too(n):
+def test_initial_value_counts_once_under_derivatives(n):
     x = np.arange(1.0, 2 * n + 1).reshape(n, 2).astype(np.float32)
     fun = lambda x: lax.reduce(x, np.float32(3), lambda a, b: a * b, (0,))
     got, moved = mj.jvp(fun, (x,), (x,))
@@ -292,9 +292,9 @@ def test_reduce_laws():
         return lax.select(keep, a[0], b[0]), lax.select(keep, a[1], b[1])
 
     def where(x):
-        place = lax.broadcasted_iota(np.int32, (2, 3), 1)
+        positions = lax.broadcasted_iota(np.int32, (2, 3), 1)
         lowest = np.array(-np.inf, x.dtype)[()]
-        return lax.reduce((x, place), (lowest, np.int32(0)), largest, (1,))
+        return lax.reduce((x, positions), (lowest, np.int32(0)), largest, (1,))
 
     obeys(where, draw(2, 3), exact=False)
 
@@ -313,7 +313,7 @@ def test_reduce_laws():
     ],
 )
 def test_monoids_become_their_primitives(computation, init, primitive, dtype):
-    x = whole(2, 3).astype(dtype)
+    x = small_integers(2, 3).astype(dtype)
 
     def function(x):
         return lax.reduce(x, init, computation, (0,))
@@ -323,7 +323,7 @@ def test_monoids_become_their_primitives(computation, init, primitive, dtype):
     same(function(x), getattr(lax, primitive)(x, (0,)))
 
 
-def test_another_start_is_kept():
+def test_initial_value_is_used():
     x = np.ones((2, 3), np.float32)
     (eqn,) = mj.make_jaxpr(lambda x: lax.reduce(x, 1.0, lax.add, (0,)))(x).eqns
     assert eqn.primitive.name == "reduce"
@@ -444,7 +444,7 @@ def test_reduce_is_checked():
         lax.reduce(x, 0.0, lambda a, b: a, (2,))
 
 
-def test_what_reduce_cannot_do():
+def test_unsupported_reduce_raises():
     x = np.ones((2, 3), np.float32)
 
     def general(a, b):
@@ -461,7 +461,7 @@ def test_what_reduce_cannot_do():
 
 
 @pytest.mark.parametrize("reduce", [lax.reduce_max, lax.reduce_min])
-def test_the_extremum_of_nothing_is_a_constant(reduce):
+def test_the_extremum_of_no_elements_is_a_constant(reduce):
     x = np.zeros((0, 2), np.float32)
     out, tangent = mj.jvp(lambda x: reduce(x, (0,)), (x,), (x,))
     np.testing.assert_array_equal(tangent, [0, 0])

@@ -41,7 +41,7 @@ def test_sort(shape, axis):
     obeys(lambda x, y: lax.sort((x, y), axis), x, y)
 
 
-def test_keys_in_turn():
+def test_several_keys():
     x = RANDOM.integers(0, 3, (4, 9)).astype(np.int32)
     y, z = np.round(f32(4, 9)), np.arange(36, dtype=np.int32).reshape(4, 9)
     for row in range(4):
@@ -94,14 +94,14 @@ def test_dtypes(dtype, platform_rule, monkeypatch):
         mj.clear_caches()
     with mj.enable_x64(dtype.itemsize == 8):
         x = extremes(dtype)
-        places = np.arange(len(x), dtype=np.int32)
+        positions = np.arange(len(x), dtype=np.int32)
         order = np.argsort(numbers(x), kind="stable")
-        same(lax.sort_key_val(x, places), (x[order], order.astype(np.int32)))
+        same(lax.sort_key_val(x, positions), (x[order], order.astype(np.int32)))
         same(lax.sort(x), x[order])
         falling = np.argsort(-numbers(x).astype(np.float64), kind="stable")
         if len(set(numbers(x).astype(np.float64).tolist())) < 9:
-            found = lax.top_k(x, 3)
-            same(found, (x[falling[:3]], falling[:3].astype(np.int32)))
+            result = lax.top_k(x, 3)
+            same(result, (x[falling[:3]], falling[:3].astype(np.int32)))
     if not platform_rule:
         mj.clear_caches()
 
@@ -128,7 +128,7 @@ def test_special_values(dtype, platform_rule, monkeypatch):
         mj.clear_caches()
 
 
-def test_complex_numbers_are_ordered_by_parts():
+def test_complex_numbers_are_ordered_by_real_then_imaginary_part():
     x = np.array([1 + 2j, 1 + 1j, np.nan, complex(0, np.nan), -1j, 0.0j], np.complex64)
     got = np.asarray(lax.sort(x))
     np.testing.assert_array_equal(got[:2], x[[4, 5]])
@@ -161,8 +161,8 @@ def test_approx(name, sign):
         same(got, (along(x, first, axis), first))
     values, index = fun(x, 3, aggregate_to_topk=False, recall_target=0.9)
     same(values, along(x, index, -1))
-    for row, found in zip(x, np.asarray(index), strict=True):
-        assert set(np.argsort(sign * row)[:3]) <= set(found.tolist())
+    for row, result in zip(x, np.asarray(index), strict=True):
+        assert set(np.argsort(sign * row)[:3]) <= set(result.tolist())
     with mj.enable_x64(False):  # XLA has no float64 rule for it
         got = mj.vmap(lambda v: fun(v, 2), 1)(x)
         same(got, fun(x.T, 2))

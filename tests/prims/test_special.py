@@ -58,7 +58,7 @@ def test_laws(name):
     obeys(getattr(lax, name), draw((2, 3), low, high))
 
 
-def test_bessel_functions_near_zero_and_far_out():
+def test_bessel_functions_near_zero_and_of_large_numbers():
     with mj.enable_x64(True):
         x = np.array([0.0, 1e-300, 8.0, np.nextafter(8, 9), 1e4, 1e300, np.inf])
         np.testing.assert_allclose(lax.bessel_i0e(x), scipy.i0e(x), rtol=4e-15)
@@ -164,7 +164,7 @@ def test_slope_by_the_parameter():
         )
 
 
-def test_how_samples_move():
+def test_derivatives_of_samples():
     """A sample keeps its place among all samples: P(a, x(a)) does not move."""
     with mj.enable_x64(True):
         a = np.repeat([0.05, 0.7, 1.0, 3.0, 40.0, 900.0], 5)
@@ -179,7 +179,7 @@ def test_how_samples_move():
         np.testing.assert_allclose(single[fine], expected[fine], rtol=2e-4)
 
 
-def test_how_samples_of_large_parameters_move():
+def test_derivatives_of_samples_of_large_parameters():
     """To the last place, where all digits of P's slopes cancel."""
     a = np.repeat(np.float32([250, 1e3, 1e4, 1e5, 1e7]), 8)
     z = np.tile([-6, -2, -0.5, 0, 1e-4, 0.5, 2, 6], 5)
@@ -189,11 +189,11 @@ def test_how_samples_of_large_parameters_move():
         a, x = a.astype(float), x.astype(float)
         wide = np.asarray(lax.random_gamma_grad(a, x))
         np.testing.assert_allclose(single, wide, rtol=2e-7)
-        # How quantiles move, by those of the normal distribution (Cornish and Fisher).
+        # Quantiles by those of the normal distribution (Cornish and Fisher).
         a, x, z, wide = (v[-16:] for v in (a, x, z, wide))
         for _ in range(4):
-            place = a + (z**2 - 1) / 3 + (z**3 - 7 * z) / (36 * a**0.5)
-            z = (x - place) / a**0.5
+            location = a + (z**2 - 1) / 3 + (z**3 - 7 * z) / (36 * a**0.5)
+            z = (x - location) / a**0.5
         slope = 1 + z / (2 * a**0.5) - (z**3 - 7 * z) / (72 * a**1.5)
         slope += (3 * z**4 + 7 * z**2 - 16) / (810 * a**2)
         np.testing.assert_allclose(wide, slope, rtol=1e-8)
@@ -203,7 +203,7 @@ def test_how_samples_of_large_parameters_move():
         np.testing.assert_allclose(along, (ahead - behind) / (2 * h), rtol=1e-5)
 
 
-def test_how_samples_bend():
+def test_second_derivatives_of_samples():
     """The second derivative of x(a), where P(a, x(a)) does not move."""
     with mj.enable_x64(True):
         a = np.repeat([0.05, 0.7, 1.0, 3.0, 40.0, 900.0], 5)
@@ -296,7 +296,7 @@ def test_incomplete_beta_laws():
 # --------------------------------------------------------------------------- messages
 
 
-def test_what_cannot_be_differentiated():
+def test_derivatives_that_raise():
     with pytest.raises(ValueError, match="polygamma gradient with respect to m is not"):
         mj.grad(lax.polygamma)(1.0, 2.0)
     for i in (0, 1):
@@ -309,7 +309,7 @@ def test_what_cannot_be_differentiated():
 
 
 @pytest.mark.parametrize("name", [*UNARY, "igamma", "zeta", "polygamma", "betainc"])
-def test_floats_alone(name):
+def test_only_floats(name):
     count = {"igamma": 2, "zeta": 2, "polygamma": 2, "betainc": 3}.get(name, 1)
     full = "regularized_incomplete_beta" if name == "betainc" else name
     for x in (1, np.complex64(1)):
@@ -322,7 +322,7 @@ def test_weak_types():
     assert not lax.igamma(np.float32(1), 1.0).weak_type
 
 
-def test_the_lower_tail_keeps_its_digits_far_below_the_peak():
+def test_the_lower_tail_is_precise():
     a = np.array([10, 10, 30, 100, 3], np.float32)
     x = np.array([1e-3, 0.1, 3, 40, 1e-10], np.float32)
     expected = scipy.gammainc(np.float64(a), np.float64(x))
@@ -383,25 +383,25 @@ def test_polygamma_of_high_orders_and_at_ends():
         points = np.array([2.5, -20.4375, -9.25, -9.25, np.inf, -30, 1e60, -30])
         points = np.append(points, [0.0, -np.inf, 1, 1])
         got = mj.jit(lax.polygamma)(orders, points)
-    want = [-3256.697980402698, 8.382292520296503e25, 492231.2668416894]
-    want += [1.671553517726138e18, -0.0, np.nan, 2e-180, np.inf, np.nan, np.inf]
-    np.testing.assert_allclose(got, [*want, np.nan, np.nan], rtol=2e-13)
+    expected = [-3256.697980402698, 8.382292520296503e25, 492231.2668416894]
+    expected += [1.671553517726138e18, -0.0, np.nan, 2e-180, np.inf, np.nan, np.inf]
+    np.testing.assert_allclose(got, [*expected, np.nan, np.nan], rtol=2e-13)
 
 
 @pytest.mark.parametrize("dtype, tol", [(np.float32, 1e-6), (np.float64, 1e-14)])
-def test_digamma_has_digits_next_to_its_zero(dtype, tol):
+def test_digamma_is_precise_near_its_zero(dtype, tol):
     """By Taylor's series there, of mpmath's derivatives."""
     x = (1.4616321449683623 + np.array([-1e-5, 1e-6, 1e-5])).astype(dtype)
     with mj.enable_x64():
         got = mj.jit(lax.digamma)(x)
     gap = (x.astype(np.float64) - 1.4616321449683622) - 9.549995429965697e-17
     slopes = -0.4427631689835921, 0.2584997609556510
-    want = gap * (0.9676722454476212 + gap * (slopes[0] + gap * slopes[1]))
-    np.testing.assert_allclose(got, want, rtol=tol)
+    expected = gap * (0.9676722454476212 + gap * (slopes[0] + gap * slopes[1]))
+    np.testing.assert_allclose(got, expected, rtol=tol)
 
 
 def test_zeta_far_below_0():
-    """Sums of powers of whole exponents, by SciPy."""
+    """Sums of powers with integer exponents, by SciPy."""
     s, q = (
         np.array([2.0, 3, 7, 13, 20, 2]),
         np.array([-20.3, -12.25, -9.375, -8.75, -6.25, 1.5]),
@@ -410,15 +410,15 @@ def test_zeta_far_below_0():
         got = mj.jit(lax.zeta)(s, q)
     np.testing.assert_allclose(got, scipy.zeta(s, q), rtol=1e-13)
     small = mj.jit(lax.zeta)(np.float32(s), np.float32(q))
-    want = scipy.zeta(s, np.float32(q).astype(float))
-    np.testing.assert_allclose(small, want, rtol=5e-6)
+    expected = scipy.zeta(s, np.float32(q).astype(float))
+    np.testing.assert_allclose(small, expected, rtol=5e-6)
 
 
 def test_incomplete_gamma_functions_of_the_size_of_nan():
-    """XLA makes |x| >= 0 true, also of nan."""
+    """XLA simplifies |x| >= 0 to true, even for nan."""
     x = jnp.array([np.nan, 1.0])
-    found = mj.jit(
+    results = mj.jit(
         lambda x: (lax.igamma(0.5 + 0 * x[1], abs(x)), lax.igammac(0.5 + 0 * x[1], abs(x)))
     )(x)
-    for y in found:
+    for y in results:
         assert np.isnan(y).tolist() == [True, False]

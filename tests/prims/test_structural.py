@@ -147,8 +147,8 @@ def test_concatenate(shapes):
     xs = [f32(*s) for s in shapes]
     same(lax.concatenate(xs, 0), np.concatenate(xs, 0))
     obeys(lambda *xs: lax.concatenate(xs, 0), *xs)
-    turned = [x.T for x in xs]
-    obeys(lambda *xs: lax.concatenate(xs, 1), *turned)
+    transposed = [x.T for x in xs]
+    obeys(lambda *xs: lax.concatenate(xs, 1), *transposed)
 
 
 @pytest.mark.parametrize("axis", [0, 1, 2, -1])
@@ -159,7 +159,7 @@ def test_stack(axis):
 
 
 @pytest.mark.parametrize("config", [[(1, 2, 0)], [(-1, 0, 3)], [(2, -3, 1)], [(0, 0, 0)]])
-def test_pad_value_moves(config):
+def test_derivative_of_the_padding_value(config):
     x, value = f32(4), f32()
     same(lax.pad(x, value, config), padded(x, value, config))
     obeys(lambda x, v: lax.pad(x, v, config), x, value)
@@ -173,13 +173,13 @@ def test_optimization_barrier():
     assert "stablehlo.optimization_barrier" in text
 
 
-def test_out_of_nothing():
+def test_arrays_without_operands():
     same(lax.iota(np.int8, 3), np.arange(3, dtype=np.int8))
     same(lax.iota(np.complex64, 2), np.arange(2).astype(np.complex64))
     expected = np.broadcast_to(np.arange(3, dtype=np.float32)[:, None], (2, 3, 4))
     same(lax.broadcasted_iota(np.float32, (2, 3, 4), 1), expected)
-    made = lax.empty((2, 3), ml_dtypes.bfloat16)
-    assert made.shape == (2, 3) and made.dtype == ml_dtypes.bfloat16
+    uninitialized = lax.empty((2, 3), ml_dtypes.bfloat16)
+    assert uninitialized.shape == (2, 3) and uninitialized.dtype == ml_dtypes.bfloat16
 
 
 def test_broadcast_shapes():
@@ -191,7 +191,7 @@ def test_broadcast_shapes():
         lax.broadcast_shapes((2, 3), (2, 4))
 
 
-def test_what_changes_nothing_is_no_equation():
+def test_no_ops_add_no_equation():
     def nothing(x):
         x = lax.reshape(lax.transpose(x, (0, 1)), (2, 3), (0, 1))
         x = lax.broadcast_in_dim(lax.broadcast(x, ()), (2, 3), (0, 1))
@@ -224,7 +224,7 @@ def test_joining_weak_and_strong_is_strong():
     assert not lax.pad(weak, np.float32(0), [(1, 0, 0)]).weak_type
 
 
-def test_keys_move():
+def test_key_arrays():
     keys = mj.random.split(mj.random.key(0), 6)
     data = np.asarray(mj.random.key_data(keys))
     moved = lax.transpose(lax.reshape(keys, (2, 3)), (1, 0))
@@ -321,6 +321,6 @@ def test_errors(name):
         call()
 
 
-def test_a_traced_shape_is_refused():
+def test_a_traced_shape_raises():
     with pytest.raises(TypeError, match="1D sequences of concrete values"):
         mj.jit(lambda n: lax.broadcast(1.0, (n,)))(3)

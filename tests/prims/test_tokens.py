@@ -25,7 +25,7 @@ KIND = type(lax.create_token())
     ],
 )
 def test_programs_take_and_give_tokens(f):
-    for _ in range(2):  # the second time as it was compiled
+    for _ in range(2):  # the second call uses the compiled program
         token, doubled = f(lax.create_token(), X)
         assert type(token) is KIND and token.block_until_ready() is None
         assert doubled.tolist() == [0.0, 2.0, 4.0]
@@ -41,7 +41,7 @@ def test_types_and_texts():
 
 
 @pytest.mark.parametrize("run", [lambda f: f(1.0), lambda f: mj.jit(f)(1.0)])
-def test_only_tokens_come_after_each_other(run):
+def test_after_all_takes_only_tokens(run):
     with pytest.raises(TypeError, match="Arguments to after_all must be tokens"):
         run(lambda x: lax.after_all(lax.create_token(), x))
 

@@ -21,10 +21,10 @@ CASES = [
 
 
 @pytest.mark.parametrize(
-    ("room", "name", "weak"), CASES, ids=lambda x: x if isinstance(x, str) else None
+    ("module", "name", "weak"), CASES, ids=lambda x: x if isinstance(x, str) else None
 )
-def test_tangents(room, name, weak):
-    f = getattr(room, name)
+def test_tangents(module, name, weak):
+    f = getattr(module, name)
 
     def types(shape):
         x = jax.ShapeDtypeStruct(shape, "float32", weak_type=True)

@@ -25,25 +25,27 @@ def f32(*shape):
 
 
 def windows(x, fill, window, strides, padding, base, apart):
-    """For each place of the window, the list of what it sees."""
+    """Return for each window the list of its elements."""
     if not x.ndim:
         return x[None]
-    spread = np.full(
+    dilated = np.full(
         [(n - 1) * b + 1 if n else 0 for n, b in zip(x.shape, base, strict=True)], fill
     )
-    spread = spread.astype(x.dtype)
-    spread[tuple(slice(None, None, b) for b in base)] = x
+    dilated = dilated.astype(x.dtype)
+    dilated[tuple(slice(None, None, b) for b in base)] = x
     more = [(max(a, 0), max(b, 0)) for a, b in padding]
-    spread = np.pad(spread, more, constant_values=fill)
+    dilated = np.pad(dilated, more, constant_values=fill)
     less = [(max(-a, 0), max(-b, 0)) for a, b in padding]
-    cut = zip(spread.shape, less, strict=True)
-    spread = spread[tuple(slice(a, n - b) for n, (a, b) in cut)]
+    amounts = zip(dilated.shape, less, strict=True)
+    dilated = dilated[tuple(slice(a, n - b) for n, (a, b) in amounts)]
     reach = [(k - 1) * d + 1 for k, d in zip(window, apart, strict=True)]
-    counts = [max(0, (n - r) // s + 1) for n, r, s in zip(spread.shape, reach, strides)]
+    counts = [max(0, (n - r) // s + 1) for n, r, s in zip(dilated.shape, reach, strides)]
     out = np.zeros((*counts, int(np.prod(window))), x.dtype)
     for p in itertools.product(*map(range, counts)):
-        cut = tuple(slice(i * s, i * s + r, d) for i, s, r, d in zip(p, strides, reach, apart))
-        out[p] = spread[cut].reshape(-1)
+        amounts = tuple(
+            slice(i * s, i * s + r, d) for i, s, r, d in zip(p, strides, reach, apart)
+        )
+        out[p] = dilated[amounts].reshape(-1)
     return out
 
 
@@ -54,7 +56,7 @@ CASES = {
     "cut": ((4, 6), (2, 3), (1, 1), ((-1, 0), (2, -2)), (1, 1), (1, 1)),
     "dilations": ((4, 6), (2, 3), (2, 1), ((1, 0), (0, 2)), (2, 1), (1, 2)),
     "apart": ((3, 5, 2), (2, 2, 3), (1, 2, 1), ((0, 1), (0, 0), (1, 0)), (1, 2, 3), (2, 1, 1)),
-    "whole": ((2, 3), (2, 3), (1, 1), ((0, 0), (0, 0)), (1, 1), (1, 1)),
+    "full": ((2, 3), (2, 3), (1, 1), ((0, 0), (0, 0)), (1, 1), (1, 1)),
     "too wide": ((3,), (5,), (1,), ((0, 0),), (1,), (1,)),
     "empty": ((0, 3), (1, 2), (1, 1), ((0, 0), (0, 0)), (1, 1), (1, 1)),
     "no axes": ((), (), (), (), (), ()),
@@ -83,32 +85,32 @@ def test_pools(case, pool):
     computation, init, reduced = POOLS[pool]
     x = f32(*case[0])
     fun = call(computation, init, case)
-    want = reduced(windows(x, init, *case[1:]), -1, initial=init)
-    np.testing.assert_array_equal(fun(x), want)
+    expected = reduced(windows(x, init, *case[1:]), -1, initial=init)
+    np.testing.assert_array_equal(fun(x), expected)
     obeys(fun, x)
 
 
 @every
 def test_general_computation(case):
-    """A product, and one that is no monoid of ours; both ways of derivatives."""
+    """A product, and another computation; both modes of differentiation."""
     x = np.sign(f32(*case[0])) + f32(*case[0]) / 16
     fun = call(lax.mul, 1.0, case)
-    want = np.prod(windows(x, 1, *case[1:]), -1)
-    np.testing.assert_allclose(fun(x), want, rtol=1e-6)
+    expected = np.prod(windows(x, 1, *case[1:]), -1)
+    np.testing.assert_allclose(fun(x), expected, rtol=1e-6)
     obeys(fun, x)
 
 
 @pytest.mark.parametrize("case", ["padding", "cut", "dilations"])
-def test_another_start_counts_once_and_padding_not_at_all(case):
-    """In values and under derivatives alike: windows of 2 x times x times ..."""
+def test_initial_value_counts_once_and_padding_does_not(case):
+    """In values and in derivatives: windows of 2 x times x times ..."""
     case = CASES[case]
     x = 1 + f32(*case[0]) / 16
     seen = windows(x, 1, *case[1:])
     fun = call(lambda a, b: a * b, 2.0, case)
     got, moved = mj.jvp(fun, (x,), (x,))
     np.testing.assert_allclose(got, 2 * np.prod(seen, -1), rtol=1e-5)
-    there = windows(np.ones_like(x), 0, *case[1:]).sum(-1)  # Euler: degree times value
-    np.testing.assert_allclose(moved, there * got, rtol=1e-5)
+    counts = windows(np.ones_like(x), 0, *case[1:]).sum(-1)  # Euler: degree times value
+    np.testing.assert_allclose(moved, counts * got, rtol=1e-5)
     back = mj.grad(lambda x: fun(x).sum())(x)
     np.testing.assert_allclose((back * x).sum(), moved.sum(), rtol=1e-5)
 
@@ -136,8 +138,8 @@ def test_named_padding_and_defaults():
     for padding in ("SAME", "SAME_LOWER", "VALID", "same"):
         got = lax.reduce_window(x, 0.0, lax.add, (2, 3), (2, 1), padding, None, (2, 1))
         pads = lax.padtype_to_pads((5, 4), (3, 3), (2, 1), padding)
-        want = windows(x, 0, (2, 3), (2, 1), pads, (1, 1), (2, 1)).sum(-1)
-        np.testing.assert_array_equal(got, want)
+        expected = windows(x, 0, (2, 3), (2, 1), pads, (1, 1), (2, 1)).sum(-1)
+        np.testing.assert_array_equal(got, expected)
     assert lax.reduce_window(x, 0.0, lax.add, (2, 2)).shape == (4, 3)
     assert lax.reduce_window_shape_tuple((5, 4), (2, 3), (2, 1), [(0, 0)] * 2) == (2, 2)
 
@@ -168,14 +170,14 @@ def test_dtypes(dtype):
         got = np.asarray(fun(x))
         assert got.dtype == x.dtype
         wide = x.astype(complex).real
-        want = reduced(windows(wide, 0, (2,), (1,), ((0, 0),), (1,), (1,)), -1)
-        np.testing.assert_array_equal(got.astype(complex).real, want)
+        expected = reduced(windows(wide, 0, (2,), (1,), ((0, 0),), (1,), (1,)), -1)
+        np.testing.assert_array_equal(got.astype(complex).real, expected)
 
 
 # ------------------------------------------------------------------------ choosing
 
 
-def test_of_equals_the_first_is_chosen():
+def test_the_first_of_equal_elements_is_chosen():
     x = np.array([1.0, 3, 3, 1, 3], np.float32)
     t = np.arange(5, dtype=np.float32)
     fun = lambda x: lax.reduce_window(x, -np.inf, lax.max, (3,))
@@ -185,7 +187,7 @@ def test_of_equals_the_first_is_chosen():
     np.testing.assert_array_equal(back, [0, 11, 100, 0, 0])
 
 
-def test_what_is_written_out_for_tpus():
+def test_slices_for_tpus():
     """The same choice without windows over pairs."""
     for case in CASES.values():
         x, t = f32(*case[0]), f32(*case[0])
@@ -204,8 +206,8 @@ def test_what_is_written_out_for_tpus():
         )
         for prim in (ge_p, le_p):
             got = _chosen_tangents(t, x, select_prim=prim, **params)
-            want = lax.select_and_gather_add_p.bind(t, x, select_prim=prim, **params)
-            np.testing.assert_array_equal(got, want)
+            expected = lax.select_and_gather_add_p.bind(t, x, select_prim=prim, **params)
+            np.testing.assert_array_equal(got, expected)
 
 
 def test_second_derivative():
@@ -237,14 +239,14 @@ def test_select_and_scatter():
             padding=((0, 0), (0, 0)),
         )
 
-    want = np.ones_like(x)
+    expected = np.ones_like(x)
     for i, j in itertools.product(range(2), range(2)):
-        cut = x[2 * i : 2 * i + 2, 3 * j : 3 * j + 3]
-        r, c = np.unravel_index(np.argmax(cut), cut.shape)
-        want[2 * i + r, 3 * j + c] *= source[i, j]
-    np.testing.assert_array_equal(scatter(x, source), want)
+        amounts = x[2 * i : 2 * i + 2, 3 * j : 3 * j + 3]
+        r, c = np.unravel_index(np.argmax(amounts), amounts.shape)
+        expected[2 * i + r, 3 * j + c] *= source[i, j]
+    np.testing.assert_array_equal(scatter(x, source), expected)
     got = mj.vmap(scatter, (2, None))(np.stack([x, -x], 2), source)
-    np.testing.assert_array_equal(got[0], want)
+    np.testing.assert_array_equal(got[0], expected)
     with pytest.raises(NotImplementedError, match="select_and_scatter"):
         mj.jvp(lambda x: scatter(x, source), (x,), (x,))
 
@@ -277,7 +279,7 @@ def test_errors(args, error, text):
         lax.reduce_window(*args)
 
 
-def test_initial_values_stay_put():
+def test_initial_values_have_no_lanes():
     with pytest.raises(NotImplementedError, match="initial values"):
         mj.vmap(lambda c: lax.reduce_window(X, c, lax.mul, (2, 3)))(np.ones(2, np.float32))
     with pytest.raises(TypeError, match="non-zero init_value_tangent"):

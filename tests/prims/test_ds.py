@@ -11,7 +11,7 @@ X = np.arange(12, dtype=np.float32).reshape(3, 4)
 
 
 @pytest.mark.parametrize("jitted", [False, True])
-def test_reads_move_inside(jitted):
+def test_reads_are_clamped(jitted):
     def read(i):
         return (X_[ds(i, 2)], X_[:, ds(i, 2)], X_[i % 3, ds(i, 2)], X_[None, ..., ds(i, 2)])
 
@@ -19,26 +19,26 @@ def test_reads_move_inside(jitted):
     read = mj.jit(read) if jitted else read
     for i in (0, 1, 2, -1, 5):
         row, col = (min(max(i + n if i < 0 else i, 0), n - 2) for n in (3, 4))
-        wanted = (
+        expected = (
             X[row : row + 2],
             X[:, col : col + 2],
             X[i % 3, col : col + 2],
             X[None, :, col : col + 2],
         )
-        for found, value in zip(read(i), wanted, strict=True):
-            np.testing.assert_array_equal(found, value)
+        for result, value in zip(read(i), expected, strict=True):
+            np.testing.assert_array_equal(result, value)
 
 
 @pytest.mark.parametrize("i", [0, 2, 3, -1, -2])
 def test_writes_beyond_the_end_are_dropped(i):
-    """As `.at` does it by default: of a window that does not fit nothing is written."""
-    wanted = X.copy()
+    """By the default of `.at`, a window that is out of bounds is not written."""
+    expected = X.copy()
     start = i + 4 if i < 0 else i
     if start <= 2:
-        wanted[1:, start : start + 2] += 1
+        expected[1:, start : start + 2] += 1
     write = lambda i: jnp.asarray(X).at[1:, ds(i, 2)].add(1)
-    np.testing.assert_array_equal(write(i), wanted)
-    np.testing.assert_array_equal(mj.jit(write)(i), wanted)
+    np.testing.assert_array_equal(write(i), expected)
+    np.testing.assert_array_equal(mj.jit(write)(i), expected)
 
 
 def test_forms():
@@ -70,7 +70,7 @@ def test_forms():
         (lambda x: mj.new_ref(x)[ds(2, 2)], ValueError),
     ],
 )
-def test_what_is_refused(call, error):
+def test_errors(call, error):
     with pytest.raises(error):
         call(jnp.asarray(X))
 
@@ -83,12 +83,12 @@ def test_references():
 
     value = np.full((3, 2), 7, np.float32)
     for i in (0, 1):
-        window, every_other, whole = mj.jit(run)(i, value)
-        wanted = X.copy()
-        wanted[:, i : i + 2] = 7
+        window, every_other, full = mj.jit(run)(i, value)
+        expected = X.copy()
+        expected[:, i : i + 2] = 7
         np.testing.assert_array_equal(window, value)
-        np.testing.assert_array_equal(every_other, wanted[:, i::2])
-        np.testing.assert_array_equal(whole, wanted)
+        np.testing.assert_array_equal(every_other, expected[:, i::2])
+        np.testing.assert_array_equal(full, expected)
     slope = mj.grad(lambda v: (mj.jit(run)(1, v)[2] ** 2).sum())(value)
     np.testing.assert_array_equal(slope, 2 * value)
     text = str(mj.make_jaxpr(lambda i: mj.new_ref(jnp.asarray(X))[:, ds(i, 2)])(1))
