@@ -154,7 +154,7 @@ def _regroup(
     """
     if type(x) not in ARRAYS:
         x = np.asarray(x)
-        if x.dtype == dtypes.float0:
+        if x.dtype == dtypes.float0:  # devices have no such dtype
             x = np.zeros(x.shape, np.bool_)
     elif bool(x.is_fully_addressable) is done:
         return x

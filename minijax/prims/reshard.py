@@ -132,6 +132,7 @@ def _evaluate_cast(x: Any, *, dst_sharding: Any) -> Any:
             mesh, src_sharding.spec, memory_kind=src_sharding.given_kind
         )
         cpp_sharding = src_sharding.cpp_sharding(len(aval.shape))
+    # `with_aval` returns an array over the same buffers.
     out = wrap(compat.with_aval(base, aval, cpp_sharding), core.aval_of(x))
     if aval.explicit_sharding is None or not any(aval.explicit_sharding.spec):
         return out

@@ -142,6 +142,8 @@ def _constraint_impl(x: Any, *, sharding: Any, unconstrained_dims: Any, **params
         raise incompatible_devices_error(argument, describe_devices(sharding.devices))
     if not unconstrained_dims:
         return device_put.put_value(x, sharding)
+    # A program runs on its arguments' devices: first put `x` on those of the mesh.  Then the
+    # compiler chooses the sharding of unconstrained axes.
     if multi_device_sharding(x) is None:
         constrained = [None if s is UNCONSTRAINED else s for s in sharding.spec]
         x = device_put.put_value(x, sharding.with_spec(constrained))
@@ -328,6 +330,7 @@ def _group_batch(axis: Any, args: Any, dims: Any) -> Any:
 
 def _group_lower(ctx: Any, x: Any, y: Any) -> Any:
     if ctx.placement is not None:
+        # Shardy's groups have numbers, which must be unique in a module.
         group = ctx.i64(ctx.module.groups)
         ctx.module.groups += 1
         for value in (x, y):

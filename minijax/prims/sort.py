@@ -202,7 +202,7 @@ def _sort_lower_cpu(
         [ctx.type(wide)],
         [ctx.op("or", wide, high, positions)],
         dimension=ctx.i64(dimension),
-        is_stable=ctx.bool(False),
+        is_stable=ctx.bool(False),  # with its index, each key is unique
     )
     scalar = shaped((), dtypes.int64)
     with ctx.block(op.regions[0], ctx.type(scalar), ctx.type(scalar)) as (x, y):

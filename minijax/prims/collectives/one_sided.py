@@ -84,6 +84,7 @@ def _send_type(x: Any, *, axis_name: Any, perm: Pairs) -> Any:
 
 def _send_lower(ctx: Any, x: Any, *, axis_name: Any, perm: Pairs) -> Any:
     token = ctx.type(abstract_token)
+    # StableHLO's send requires a token, although psend has no token operand.
     first = ctx.create("stablehlo.create_token", [token], []).result
     pairs = _pairs(ctx, "psend", axis_name, perm)
     return ctx.create("stablehlo.send", [token], [x, first], **pairs).result

@@ -196,7 +196,7 @@ def _auto_pcast_error(what: str, avals: Sequence[Any]) -> Exception:
 def casts_to(
     kinds: ManualAxisKinds | None, vary: Sequence[Any], unreduced: Any, reduced: Any
 ) -> tuple[tuple[Primitive, tuple[Any, ...]], ...]:
-    """Return the casts, with their axes, that give a type these kinds of axes."""
+    """Return the casts, with their axes, to a type with these kinds of axes."""
     current = kinds or manual_axis_rules.NOTHING
     steps = (
         (pvary_p, manual_axis_rules.missing(current, vary)),
@@ -256,6 +256,7 @@ def _vary_together(
                 vary_names = names.difference(back)
         lacking = manual_axis_rules.missing(axis_kinds, vary_names)
         out.append(_vary(x, lacking) if lacking else x)
+    # Without a cast, only unreduced axes can differ, which no cast can make equal.
     if all(x is y for x, y in zip(args, out, strict=True)):
         raise manual_axis_rules.mismatch(
             "Inputs of an operation are unreduced along different axes.",

@@ -122,6 +122,7 @@ def _permute_gathered(x, before, after, sizes: Sequence[int], source: dict[int, 
     )
     x = move_axis(reshape(x, (n_before, n_after, *shape)), 1, 2)
     x = reshape(x, (n_before * n_lanes * n_after, *shape[1:]))
+    # -1 marks an index that is not a destination.  One row per participant of the other axes.
     table = np.asarray([source.get(i, -1) for i in range(_shape(x)[0])], np.int32)
     table = table.reshape(sizes).transpose(0, 2, 1).reshape(-1, n_lanes)
     sources = dynamic_index_in_dim(table, axis_index(rest), 0, keepdims=False)
@@ -269,6 +270,7 @@ def _broadcast_lower(ctx: Any, x: Any, *, axis_name: Any, source: int) -> Any:
 
 def _broadcast_lower_cuda(ctx: Any, x: Any, *, axis_name: Any, source: int) -> Any:
     rows = named_axes.replica_rows(ctx, axis_tuple(axis_name), None)
+    # collective_broadcast sends the value of the first replica in each group.
     first = [source, *(i for i in range(rows.shape[1]) if i != source)]
     return ctx.op(
         "collective_broadcast",

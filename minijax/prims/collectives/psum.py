@@ -203,6 +203,7 @@ def _psum_leaf(x: Any, axes: tuple[Any, ...], groups: Any) -> Any:
         return x
     if dtypes.is_bool(core.aval_of(x).dtype):
         x = cast(x, dtypes.int32)
+    # All participants have the same constant, so its sum needs no communication.
     if not isinstance(x, Tracer) and _folds(axes, groups):
         size = named_axes.group_size(axes, groups)
         if isinstance(x, Array):

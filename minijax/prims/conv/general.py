@@ -571,6 +571,7 @@ def _conv_lower(ctx: Any, lhs: Any, rhs: Any, **params: Any) -> Any:
         return ctx.constant(0, out)  # StableHLO has no empty windows
     if is_open(params["padding"]):
         lhs, params = _padded_lhs(ctx, lhs, params)
+    # XLA has complex convolutions only for TPUs.
     if dtypes.is_complex(out.dtype) and ctx.platform != "tpu":
         return _lower_complex(ctx, lhs, rhs, out, params)
     return _emit_conv(ctx, lhs, rhs, out, **params)

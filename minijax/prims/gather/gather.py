@@ -386,7 +386,10 @@ def index_take(src: Any, idxs: Any, axes: Any) -> Any:
 
 @functools.cache
 def update_jaxpr_of(combine: Callable[..., Any], dtype: Any) -> Any:
-    """Return the jaxpr of `combine(old, update)` on scalars of a dtype."""
+    """Return the jaxpr of `combine(old, update)` on scalars of a dtype.
+
+    It is cached because programs are cached by params, and jaxprs are equal only if identical.
+    """
     scalar = shaped((), dtype)
     return stage(lambda x, y: [combine(x, y)], [scalar, scalar], text="scatter")[0]
 

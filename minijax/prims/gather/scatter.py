@@ -217,7 +217,7 @@ def _scatter_with_winners(
 
     Updates get numbers from 1, which are scattered and read back.  An update wins where its
     own number is read, and the operand where 0 is read.  All losers are set to zero, and a
-    scatter-add of the winners gives the result: a linear map of values and of tangents.
+    scatter-add of the winners is the result: a linear map of values and of tangents.
     """
     dims, flags = params["dimension_numbers"], flags_of(params)
     aval, update = core.aval_of(x), core.aval_of(updates)
@@ -295,7 +295,7 @@ def scatter_apply(
 
     Args:
       operand: an array.
-      scatter_indices: integers; index vectors lie along the last axis.
+      scatter_indices: integers; the last axis contains the index vectors.
       func: a function from a scalar to a scalar of `operand`'s dtype, which must not close
         over traced values.
       dimension_numbers, indices_are_sorted, unique_indices, mode: as for `scatter`.

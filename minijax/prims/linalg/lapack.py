@@ -47,8 +47,8 @@ _COMPLEX = {"orgqr": "ungqr", "ormqr": "unmqr", "syevd": "heevd", "sytrd": "hetr
 
 def layout(rank: int, batch: int, row_major: bool = False) -> str:
     """Return the layout attribute of a value with `batch` leading axes."""
-    axes = list(range(rank - 1, -1, -1))
-    if rank - batch == 2 and not row_major:
+    axes = list(range(rank - 1, -1, -1))  # minor to major
+    if rank - batch == 2 and not row_major:  # column-major: the row axis is minor
         axes[:2] = rank - 2, rank - 1
     return f"dense<{axes}> : tensor<{rank}xindex>" if rank else "dense<> : tensor<0xindex>"
 
@@ -96,6 +96,7 @@ def call(
     batch: the number of leading axes.
     aliases: pairs (operand, result) that may share memory.
     """
+    # XLA finds CPU kernels only after they are registered.
     if target.startswith(("lapack_", "tridiagonal_")):
         compat.register_lapack()
     ins = ", ".join(layout(a.ndim, batch, row_major) for a in avals_in)

@@ -395,6 +395,7 @@ def _qr_lower(
     def factors(a: Any) -> list[Any]:
         permutation: list[Any] = []
         if pivoting:
+            # Zeros mark columns that may be exchanged; results count columns from 1.
             zeros = np.zeros((*shape_of(a)[:-2], shape_of(a)[-1]), np.int32)
             packed, jpvt, taus = geqp3_p.bind(a, zeros, use_magma=use_magma)
             permutation = [sub(jpvt, np.ones_like(zeros))]

@@ -161,7 +161,7 @@ def _tri_lower(
     if conjugate_a and not transpose_a:
         (a,) = ctx.fun(conjugate, a, avals=[left])
     adjoint = conjugate_a and transpose_a
-    if ctx.platform == "cpu" and out.dtype not in _HALF:
+    if ctx.platform == "cpu" and out.dtype not in _HALF:  # which LAPACK does not support
         side, triangle = ("L" if left_side else "R"), ("L" if lower else "U")
         trans = "C" if adjoint else "T" if transpose_a else "N"
         config = (

@@ -298,6 +298,7 @@ def _emit_eigh(
             raise NotImplementedError(
                 f"{algorithm.name} is not implemented on TPU.\nTry: the default"
             )
+        # The last two: the largest number of Jacobi sweeps, and their tolerance.
         return plain_call(ctx, "Eigh", [x], avals, f"{lower:d},{sort:d},100,1e-6")
     if algorithm is choice.QDWH:
         raise NotImplementedError("QDWH implementation is only supported on TPU")

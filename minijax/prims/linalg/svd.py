@@ -483,7 +483,7 @@ def _halley(x: Any, a: float, b: float, c: float) -> Any:
     dtype = core.aval_of(x).dtype
     keep, change = scalar(b / c, dtype), a - b / c
     n = shape_of(x)[-1]
-    if c > 100:
+    if c > 100:  # 1 + c x^H x is too ill-conditioned for Cholesky
         eye = identity((n, n), dtype)
         full = (*shape_of(x)[:-2], n, n)
         eye = broadcast_in_dim(eye, full, (len(full) - 2, len(full) - 1))

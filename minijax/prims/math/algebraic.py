@@ -323,7 +323,7 @@ def div(x: Any, y: Any, *, accuracy: Any = None) -> Any:
       An array of their joint shape and dtype, weakly typed if both are.
 
     Raises:
-      TypeError: dtypes or shapes are incompatible, or `accuracy` is something else.
+      TypeError: dtypes or shapes are incompatible, or `accuracy` has another type.
 
     Example:
       >>> div(3.0, 2.0)

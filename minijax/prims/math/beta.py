@@ -109,7 +109,7 @@ def _step(n, active, f, c, d, a, b, x, gap):
 
 
 def _away(x: Any) -> Any:
-    """Return `x`, or a tiny number in place of zero."""
+    """Return `x`, or a tiny number in place of zero, by which Lentz's method would divide."""
     return select(eq(x, const(x, 0)), filled(x, 1e-30), x)
 
 

@@ -142,6 +142,7 @@ def scalar(x: Any, dtype: Any, weak_type: bool = False) -> Any:
     Python complex number to a real dtype raises TypeError.
     """
     if type(x) is complex and not (dtypes.is_complex(dtype) or dtypes.is_bool(dtype)):
+        # Raises Python's own TypeError.
         int(x) if dtypes.is_integer(dtype) else float(x)  # type: ignore[call-overload,arg-type]
     value = np.asarray(x)
     if value.dtype.kind in "fc" and dtypes.is_integer(dtype):

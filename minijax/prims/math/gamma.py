@@ -188,6 +188,8 @@ def log_ratio(x: Any, z: Any, multiple: Any = None, rest: Any = None) -> Pair:
     return log_of(*ratio(x, z, rest), select(tiny, filled(x, _RAISED), zero))
 
 
+# Numbers below 1 are multiplied by 2**60, since subnormal ones have fewer digits; `log_of`
+# subtracts the logarithm of this factor.
 _RAISED = 60
 
 
@@ -519,6 +521,7 @@ def _sample_slope_large(a: Any, x: Any) -> Any:
     """
     one, half = const(a, 1), const(a, 0.5)
     mu, x_over_a = div(sub(x, a), a), div(x, a)
+    # eta / mu is 0 / 0 at mu = 0: near it, use the series.
     close = lt(abs(mu), const(a, 1e-3))
     far = select(close, filled(a, 1), mu)
     root = sqrt(mul(log_gap(far, select(close, filled(a, 2), x_over_a)), const(a, 2)))

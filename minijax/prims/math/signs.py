@@ -51,6 +51,7 @@ def with_signs(lower: str | Rule, **signs: str) -> Rule:
 def _emit_copy_sign(ctx: Any, x: Any, source: Any, aval: Any) -> Any:
     wide = aval.dtype == dtypes.float64
     bits = shaped(aval.shape, dtypes.int64 if wide else dtypes.int32)
+    # Compare the bits as integers, because -0.0 < 0 is false.
     raw = ctx.op("bitcast_convert", bits, source)
     below = emit_compare(ctx, "LT", raw, ctx.constant(0, bits), bits)
     size = ctx.op("abs", aval, x)

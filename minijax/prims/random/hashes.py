@@ -80,6 +80,8 @@ class Word:
 
 # -------------------------------------------------------------------------- the rounds
 
+# Constants of the paper's library Random123: the parity word of Threefish's key schedule,
+# rotations, Philox's Weyl increments (the golden ratio, sqrt(3) - 1) and multipliers.
 PARITY = 0x1BD11BDA
 ROTATIONS_2 = ((13, 15, 26, 6), (17, 29, 16, 24))
 ROTATIONS_4 = (((10, 26), (11, 21), (13, 27), (23, 5)), ((6, 20), (17, 11), (25, 10), (18, 20)))
@@ -163,7 +165,10 @@ def _type(name: str, count: int) -> Callable[..., list[Any]]:
 
 @lru_cache(maxsize=4096)
 def _hash_jaxpr(rounds: Primitive, avals: tuple[Any, ...], outs: tuple[Any, ...]) -> Any:
-    """Return the jaxpr of one hash, which lowering turns into a function."""
+    """Return the jaxpr of one hash, which lowering turns into a function.
+
+    It is one object per type, so that all hashes of a program call one function.
+    """
     ins, results = [Var(a) for a in avals], [Var(a) for a in outs]
     return ClosedJaxpr(Jaxpr([], ins, results, [Equation(rounds, ins, results, {})]))
 

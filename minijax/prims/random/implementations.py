@@ -401,7 +401,7 @@ def _fold_in_rbg(key: Any, data: Any) -> Any:
     return concatenate([threefry2x32.fold_in(half, data) for half in _halves(key)], 0)
 
 
-_STRIDE = 10  # every tenth row of bits is a key
+_STRIDE = 10  # every tenth row of bits is a key, as in JAX
 
 
 def _split_unsafe(key: Any, shape: Any) -> Any:

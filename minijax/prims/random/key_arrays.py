@@ -58,7 +58,7 @@ def _lowering_jaxpr(
     batch_shape: tuple[int, ...],
     avals: tuple[Any, ...],
     params: tuple[tuple[str, Any], ...],
-    setting,
+    setting,  # unused: it distinguishes the cache entries of different settings
 ) -> ClosedJaxpr:
     """Return the jaxpr of `fun` on the words of key arrays of shape `batch_shape`."""
     return stage_closed(
@@ -116,6 +116,7 @@ def evaluate_by_setting(prim: Primitive) -> None:
     """Evaluate `prim` by a program for the current `jax_threefry_partitionable`."""
 
     def impl(*args: Any, **params: Any) -> Any:
+        # A param, because eager programs are cached by primitive, types and params.
         setting = config.THREEFRY_PARTITIONABLE.value
         return dispatch.run(prim, args, {**params, "partitionable": setting})
 

@@ -52,6 +52,7 @@ __all__ = ("reduce_p", "reduce")
 
 # ------------------------------------------------------------------ the computation
 
+# By identity, since computations may be unhashable; weak, so as not to keep them alive.
 _staged = util.cache(
     util.WeakIdentityCache("staged", lambda closed: not holds_functions(closed.jaxpr))
 )

@@ -121,6 +121,7 @@ def emit_reduce(ctx, x, init, aval, axes: Sequence[int], prim: Primitive):
 
 def emit_monoid(ctx: Any, region: Any, prim: Primitive, cell: Any) -> None:
     """Fill a region with a primitive of two scalars of type `cell`."""
+    # A lowering rule reads the types of its operands and results from the context.
     saved = ctx.avals_in, ctx.avals_out
     ctx.avals_in, ctx.avals_out = (cell, cell), (cell,)
     kind = ctx.type(cell)

@@ -266,6 +266,7 @@ def starts_of(indices: Any, shape: Sequence[int], allow_negative: Any) -> list[A
         )
     if not hasattr(allow_negative, "__iter__"):
         allow_negative = (bool(allow_negative),) * len(shape)
+    # The size of the axis is added to negative starts, so their dtype must contain it.
     if any(_too_narrow(i, n) for i, n in zip(starts, shape, strict=True)):
         starts = [convert_element_type(i, dtypes.int_default()) for i in starts]
     return [
