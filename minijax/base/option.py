@@ -243,7 +243,7 @@ def only(
                 NotImplementedError,
                 f"{name}={value!r} is not supported.",
                 why=why,
-                tries=[f"{name}={supported!r}, the only supported value"],
+                tries=[f"{name}={supported!r}, the supported value"],
             )
         return value
 
