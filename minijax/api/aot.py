@@ -35,7 +35,7 @@ from ..runtime.running import dispatch
 from ..runtime.sharding import device_assignment, placement, shardings
 from ..runtime.sharding.layout_conversion import layout_mode
 from ..runtime.sharding.layouts import Format, Layout, layout_of
-from ..runtime.sharding.mesh import block_mesh, made_current
+from ..runtime.sharding.mesh import block_mesh, mesh_made_current
 from ..runtime.sharding.partitioned_placement import PartitionedPlacement
 from ..types.avals import AbstractRef
 from .eval_shape import ShapeDtypeStruct, aval_like, avals_like, struct_of
@@ -117,7 +117,7 @@ class Traced:
         requested = self._jitted.shardings
         outs = list(map(struct_of, self.result_types))
         if requested is not None:
-            with made_current(self._call.mesh):
+            with mesh_made_current(self._call.mesh):
                 leaf_shardings = requested.of_results(self.out_tree)
             pairs = zip(outs, leaf_shardings, strict=True)
             outs = [out.update(sharding=leaf_shardings) for out, leaf_shardings in pairs]
@@ -195,7 +195,7 @@ class Lowered:
 
     def __init__(self, stage: Traced, platforms: Any = None, *, portable: bool = False) -> None:
         self._stage = stage
-        with made_current(stage._call.mesh):
+        with mesh_made_current(stage._call.mesh):
             self._lower(stage, platforms, portable)
 
     def _lower(self, stage: Traced, platforms: Any, portable: bool) -> None:
@@ -317,7 +317,7 @@ class Lowered:
             # without them, so that its key in the disk cache is that of a plain call.
             paths = map(tree.keystr, tree.leaf_paths(self.out_tree))
             names = [re.sub(r"<flat index (\d+)>", r"\1", f"result{p}") for p in paths]
-            return self._lowered.described(names, self._inputs)
+            return self._lowered.annotated_copy(names, self._inputs)
         if dialect == "hlo":
             return self._computation()
         raise ValueError(f"unknown dialect: {dialect}; TRY 'stablehlo' or 'hlo'.")
@@ -683,7 +683,7 @@ def _spec_call(jitted: Jitted, args: Any, kwargs: Any) -> tuple[Call, TracedCall
     names = ArgNames(jitted.fun, call.in_tree, call.positions)
     avals = tuple(avals_like(call.leaves, jitted.fun, names))
     mesh = block_mesh() if jitted.uses_mesh_block else config.MESH.value
-    with made_current(mesh):
+    with mesh_made_current(mesh):
         return call._replace(mesh=mesh), jitted.trace_avals(call, avals)
 
 

@@ -120,7 +120,9 @@ def shard_map(
             return traced, closed, outs
 
         axes = scope(current_mesh, manual, check_vma)
-        with meshes.made_current(meshes.inside(current_mesh.abstract_mesh, manual)):
+        with meshes.mesh_made_current(
+            meshes.with_manual_axes(current_mesh.abstract_mesh, manual)
+        ):
             traced, closed, outs = core.within_axes(axes, trace)
         params = {
             "jaxpr": closed,

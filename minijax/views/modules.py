@@ -278,7 +278,7 @@ def lower_jaxpr_to_module(
     )
     if lowering_parameters.for_export and lowered.callbacks:
         raise NotImplementedError("a module with Python callbacks cannot be exported")
-    module = lowered.described(result_names)
+    module = lowered.annotated_copy(result_names)
     module.operation.attributes["sym_name"] = _named(module_name)
     state = ShapePolyLoweringState((), tuple(platforms))
     return LoweringResult(module, lowered.keepalive, lowered.callbacks, state)

@@ -102,12 +102,12 @@ def test_programs_that_differ_are_found_and_the_launcher_reports_them(tmp_path):
     said, wrong = done.stdout.splitlines(), done.stderr
     assert {"[0] 2 6.0 --steps 3", "[1] 2 6.0 --steps 3"} <= set(said), done
     assert done.returncode == 1
-    assert "compiles another program than process" in wrong
+    assert "compiles a different program than process" in wrong
     assert re.search(r"process 1: %\d = stablehlo.cosine %\d : tensor<4xf32>", wrong)
     assert "jit(step)/" in wrong
     assert f"{script}:1" in wrong
     # Who compiles last finds it; if both do, neither waits for the other's word.
-    both = wrong.count("compiles another program than process") > 1
+    both = wrong.count("compiles a different program than process") > 1
     assert both or "has ended with an error; process" in wrong
     assert re.search(r"launch\] process [01] ended with status 1; the others", wrong)
 
@@ -152,14 +152,14 @@ def test_all_processes_are_present():
 def test_who_is_missing_is_named():
     for timeout in (0.5, 4, 32):  # a busy machine may need more for those who come
         found = gathered((0, 4), (2, 4), timeout=timeout)
-        missing = f"processes 1, 3 have not come within {timeout} seconds, of 4"
+        missing = f"processes 1, 3 have not connected within {timeout} seconds, of 4"
         if all(missing in x for x in found):
             break
     else:
         pytest.fail(str(found))
     for timeout in (0.3, 4, 32):
         found = gathered((1, 3), (2, 3), timeout=timeout)
-        if all("process 0 has not come" in x and "refused" in x for x in found):
+        if all("process 0 has not connected" in x and "refused" in x for x in found):
             break
     else:
         pytest.fail(str(found))
@@ -191,7 +191,7 @@ def test_another_program_answers():
         address = f"127.0.0.1:{s.getsockname()[1]}"
         thread = threading.Thread(target=answer, args=(s,))
         thread.start()
-        with pytest.raises(RuntimeError, match="process 0 has not come") as e:
+        with pytest.raises(RuntimeError, match="process 0 has not connected") as e:
             ProcessMembership(1, 2).gather(address, "", 0.2)
         assert f"another program answers at {address}" in str(e.value)
         thread.join(LIMIT)

@@ -456,8 +456,8 @@ def test_many_files_are_seldom_listed_by_processes_that_write_little(tmp_path, m
     """As often as by one process that writes as much as all, and the limit roughly holds."""
     listings, rng = [], random.Random(0)
     real = disk_cache._list
-    monkeypatch.setattr(disk_cache, "_MANY", 10)
-    monkeypatch.setattr(disk_cache, "_chance", rng.random)
+    monkeypatch.setattr(disk_cache, "_MANY_FILES", 10)
+    monkeypatch.setattr(disk_cache, "_random", rng.random)
     monkeypatch.setattr(disk_cache, "_list", lambda path: (listings.append(1), real(path))[1])
     limit, most = 400_000, 0
     for i in range(800):  # 0.8 MB, which is 16 eighths of the limit

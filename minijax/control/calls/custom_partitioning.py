@@ -91,7 +91,7 @@ class _Partitioner:
             return None
         if not self.params["decode_shardings"]:
             return GSPMDSharding(self.mesh.flat, hlo)
-        sharding = shardings.named(hlo, self.mesh, ndim)
+        sharding = shardings.sharding_of_hlo(hlo, self.mesh, ndim)
         if not isinstance(sharding, NamedSharding):
             return sharding
         spec = [*sharding.spec, *[None] * (ndim - len(sharding.spec))]

@@ -234,7 +234,7 @@ class FlattenedDispatch:
     def on_miss(self, *args: Any, **kwargs: Any) -> tuple[Any, Any, bool]:
         """Handle a call with leaves that C++ does not support, or a new signature."""
         try:
-            forbidden = dispatch.barred and config.NO_EXECUTION.value
+            forbidden = dispatch.was_execution_forbidden and config.NO_EXECUTION.value
             if STATE.trace is not EVAL or config.TRACING.value or forbidden:
                 # Not as a method, which with `*args` passes through C: see flat.py.
                 call: Any = self.cache_miss

@@ -230,8 +230,8 @@ def run_program(
     `rerun`, if given, evaluates it operation by operation, to find the one that fails
     a check.
     """
-    if dispatch.barred:
-        dispatch.check_barred(name)
+    if dispatch.was_execution_forbidden:
+        dispatch.check_execution_allowed(name)
     try:
         out = program(buffers)
     except (RuntimeError, ValueError) as e:

@@ -36,7 +36,7 @@ from ...runtime.lowering import nesting
 from ...runtime.running import dispatch
 from ...runtime.sharding import device_assignment
 from ...runtime.sharding.layout_conversion import auto_result_layouts
-from ...runtime.sharding.mesh import block_mesh, made_current
+from ...runtime.sharding.mesh import block_mesh, mesh_made_current
 from ...runtime.sharding.partitioned_placement import check_meshes, sharding_mismatch_error
 from ...runtime.sharding.shardings import NamedSharding, SingleDeviceSharding
 from ...types import dtypes
@@ -385,7 +385,7 @@ class Jitted:
             return self.cpp(*args, **kwargs), None, False
         try:
             if self.uses_mesh_block and (mesh := block_mesh()) is not config.MESH.value:
-                with made_current(mesh):
+                with mesh_made_current(mesh):
                     return self.cache_miss(*args, **kwargs)
             inlined = self.inline_traced and STATE.trace is not EVAL
             if inlined or (config.DISABLE_JIT.value and not self.inline_traced):

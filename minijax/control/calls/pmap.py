@@ -391,8 +391,8 @@ class ReplicatedProgram:
         )
 
     def run(self, buffers: Sequence[Any]) -> list[Any]:
-        if dispatch.barred:
-            dispatch.check_barred("sharded computation")
+        if dispatch.was_execution_forbidden:
+            dispatch.check_execution_allowed("sharded computation")
         failures = self.lowered.failures
         with nullcontext() if failures is None else failures.watched():
             results = self.start([*self.consts, *buffers], with_tokens=self.acts)

@@ -38,7 +38,7 @@ from ...prims.collectives.pcast import casts_to
 from ...runtime.lowering.context import Lowering, captured_consts
 from ...runtime.running import dispatch
 from ...runtime.sharding import device_assignment
-from ...runtime.sharding.mesh import Mesh, inside, made_current
+from ...runtime.sharding.mesh import Mesh, mesh_made_current, with_manual_axes
 from ...runtime.sharding.partition_spec import PartitionSpec
 from ...runtime.sharding.partition_spec import axes_of as axes_of_entry
 from ...runtime.sharding.partitioned_placement import mesh_of, multi_device_sharding
@@ -95,7 +95,7 @@ def _inside(params: dict[str, Any]) -> Iterator[None]:
     """Enter the scope in which the program is traced."""
     mesh, manual = params["mesh"], params["newly_manual_axes"]
     axes = scope(mesh, manual, params["check_vma"])
-    with core.axis_env(axes), made_current(inside(mesh.abstract_mesh, manual)):
+    with core.axis_env(axes), mesh_made_current(with_manual_axes(mesh.abstract_mesh, manual)):
         yield
 
 
@@ -188,7 +188,7 @@ def shard_aval(
         explicit_sharding = explicit_sharding.with_sums(*sums).with_entries(rest)
         if explicit_sharding is not None:
             explicit_sharding = explicit_sharding.update(
-                mesh=inside(explicit_sharding.mesh, manual)
+                mesh=with_manual_axes(explicit_sharding.mesh, manual)
             )
     sizes = tuple(n // k for n, k in zip(aval.shape, num_shards, strict=True))
     kinds = aval.manual_axis_kinds

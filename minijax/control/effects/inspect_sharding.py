@@ -68,7 +68,7 @@ def _lower(ctx: Any, x: Any, *, callback: Callable[[Any], Any]) -> list[Any]:
             if hlo.is_manual():
                 callback(NamedSharding(placement.mesh, PartitionSpec()))
             else:
-                callback(shardings.named(hlo, placement.mesh, ndim))
+                callback(shardings.sharding_of_hlo(hlo, placement.mesh, ndim))
 
         op = ctx.create(
             "stablehlo.custom_call",

@@ -478,7 +478,7 @@ def def_host_driven_impl(prim: FunctionPrimitive, interpret: Callable[..., list[
     """Define an `impl` that interprets in Python what cannot be in a compiled program."""
 
     def impl(*args: Any, **params: Any) -> Any:
-        if (core.host_driven or nesting.seen) and any(
+        if (core.host_driven or nesting.deep_programs) and any(
             map(dispatch.is_host_driven, sub_jaxprs(params))
         ):
             return interpret(*args, **params)

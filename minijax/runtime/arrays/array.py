@@ -83,7 +83,7 @@ class Array(metaclass=_ArrayMeta):
     def __init__(self, *_: Any) -> None:
         raise TypeError("Arrays are created by functions: jnp.array, jnp.zeros, ...")
 
-    # ---- what it is
+    # ---- type
     shape = property(attrgetter("aval.shape"), doc="The sizes of the axes.")
     dtype = property(attrgetter("aval.dtype"), doc="The type of the elements.")
     weak_type = property(
@@ -101,7 +101,7 @@ class Array(metaclass=_ArrayMeta):
 
     __hash__ = None  # type: ignore[assignment]
 
-    # ---- where it is
+    # ---- placement
     @property
     def sharding(self) -> Any:
         """The sharding of the array over devices."""
@@ -167,7 +167,7 @@ class Array(metaclass=_ArrayMeta):
         """Return the shard on this process's device number `index`."""
         return self.addressable_shards[index].data  # type: ignore[no-any-return]
 
-    # ---- its life
+    # ---- lifetime
     def block_until_ready(self) -> Array:
         """Wait until the value is computed; return self. Raise the error of a failed
         computation."""
@@ -185,7 +185,7 @@ class Array(metaclass=_ArrayMeta):
         if self.is_deleted():
             raise RuntimeError(deleted_message(self.aval))
 
-    # ---- to the host
+    # ---- conversion to host values
     @property
     def _value(self) -> np.ndarray[Any, Any]:
         self._check_alive()
@@ -352,7 +352,7 @@ def _opaque_error(dtype: Any) -> TypeError:
     if dtypes.rules_of(dtype) is not None:
         return errors.type_error(
             f"JAX array with dtype {dtype} cannot be converted to a NumPy array.",
-            why="elements of a library's own dtype are opaque.",
+            why="elements of a library-defined dtype are opaque.",
             tries=["lax.convert_element_type first"],
         )
     return errors.type_error(

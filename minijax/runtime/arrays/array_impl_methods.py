@@ -38,12 +38,12 @@ class _Either:
 
     def __get__(self, x: Any, cls: Any = None) -> Any:
         if x is None:  # read from the class; ours is read from `Array`
-            return _bound(self.theirs or self.ours, x, cls)
+            return _read_attribute(self.theirs or self.ours, x, cls)
         if type(x.aval) is ShapedArray:
-            return _bound(self.ours, x, cls)
+            return _read_attribute(self.ours, x, cls)
         if self.theirs is None:
             raise AttributeError("no such attribute of another library's array")
-        return _bound(self.theirs, x, cls)
+        return _read_attribute(self.theirs, x, cls)
 
     def __set__(self, x: Any, value: Any) -> None:
         attribute = self.ours if type(x.aval) is ShapedArray else self.theirs
@@ -52,7 +52,7 @@ class _Either:
         attribute.__set__(x, value)
 
 
-def _bound(attribute: Any, x: Any, cls: Any) -> Any:
+def _read_attribute(attribute: Any, x: Any, cls: Any) -> Any:
     """Return the value of a class attribute read from `x`."""
     get = getattr(type(attribute), "__get__", None)
     return attribute if get is None else get(attribute, x, cls)

@@ -48,13 +48,13 @@ def checked_call(
     """
     name = "jit-compiled function"
     if own and all(map(holds_keys, closed.out_avals)):  # an operation only on keys
-        use, name = _of_own(closed.jaxpr), str(closed.jaxpr.eqns[0].primitive)
+        use, name = _use_of_own(closed.jaxpr), str(closed.jaxpr.eqns[0].primitive)
     else:
         use = use_of(closed.jaxpr)
     return _checked(run, use, [*args, *closed.consts], name)
 
 
-def _of_own(jaxpr: Jaxpr) -> KeyUse:
+def _use_of_own(jaxpr: Jaxpr) -> KeyUse:
     try:
         return use_of(jaxpr)
     except errors.KeyReuseError:  # each result has different elements of one operand
@@ -92,7 +92,7 @@ def _checked(
             if k in use.forwards:
                 old = values[use.forwards[k]]
                 if isinstance(old, KeyArray):
-                    x._consumed = _reshaped(_consumed(old), x.shape)
+                    x._consumed = _reshape_mask(_consumed(old), x.shape)
                     x._used_at = getattr(old, "_used_at", None)
             else:
                 x._consumed = k not in use.sources
@@ -105,17 +105,17 @@ def _unchecked(run: Callable[[], Any]) -> Any:
         return run()
 
 
-def _reshaped(mask: Any, shape: tuple[int, ...]) -> Any:
+def _reshape_mask(mask: Any, shape: tuple[int, ...]) -> Any:
     if np.shape(mask) == shape or np.ndim(mask) == 0:
         return mask
     return np.reshape(mask, shape) if np.size(mask) == np.prod(shape) else mask.any()
 
 
-def _around(
+def _evaluate_checked(
     evaluate: Callable[..., Any], prim: core.Primitive, args: Sequence[Any], params: Any
 ) -> Any:
     """Evaluate a primitive and check its keys, if it declares their use."""
-    if not is_enabled() or not _declared(prim, params):
+    if not is_enabled() or not _declares_use(prim, params):
         return evaluate(prim, args, params)
     many = prim.multiple_results
 
@@ -128,7 +128,7 @@ def _around(
     return out if many else out[0]
 
 
-def _declared(prim: core.Primitive, params: Any) -> bool:
+def _declares_use(prim: core.Primitive, params: Any) -> bool:
     if prim.uses_keys is not None:
         return True
     region = prim.regions
@@ -138,11 +138,11 @@ def _declared(prim: core.Primitive, params: Any) -> bool:
 _watching = False
 
 
-def _switch(value: Any, local: bool) -> None:
+def _on_option(value: Any, local: bool) -> None:
     global _watching
     if value is True and not _watching:
         _watching = True
-        core.watch_evaluation(_around)
+        core.watch_evaluation(_evaluate_checked)
 
 
-config.DEBUG_KEY_REUSE.watch(_switch)
+config.DEBUG_KEY_REUSE.watch(_on_option)

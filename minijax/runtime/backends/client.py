@@ -72,7 +72,7 @@ _cpu_options: dict[str, Any] = {}  # options of the CPU client
 config.CPU_ASYNC.on_change = _check_asynchronous
 
 
-def _before_cuda(opt: Any) -> None:
+def _check_before_cuda(opt: Any) -> None:
     def check(value: Any) -> None:
         if "cuda" in _clients and value != opt.value:
             raise errors.error(
@@ -85,8 +85,8 @@ def _before_cuda(opt: Any) -> None:
     opt.on_change = check
 
 
-_before_cuda(config.CUDA_DEVICES)
-_before_cuda(config.CLIENT_OPTIONS)
+_check_before_cuda(config.CUDA_DEVICES)
+_check_before_cuda(config.CLIENT_OPTIONS)
 
 
 def _make_cpu() -> Any:
@@ -110,7 +110,7 @@ _NVIDIA = (
 )
 
 
-def _find(package: str, *parts: str) -> pathlib.Path | None:
+def _find_file(package: str, *parts: str) -> pathlib.Path | None:
     spec = importlib.util.find_spec(package)
     for folder in (spec.submodule_search_locations or ()) if spec else ():
         path = pathlib.Path(folder, *parts)
@@ -121,7 +121,7 @@ def _find(package: str, *parts: str) -> pathlib.Path | None:
 
 def _load_nvidia_libraries() -> None:
     for name in _NVIDIA:
-        path = _find("nvidia", *name.split("/"))
+        path = _find_file("nvidia", *name.split("/"))
         if path is not None:
             try:
                 ctypes.CDLL(str(path), mode=ctypes.RTLD_GLOBAL)
@@ -140,7 +140,7 @@ def cuda_library() -> pathlib.Path | None:
     """Return the path of the CUDA plugin's shared library, or None."""
     if importlib.util.find_spec("jax_plugins") is None:
         return None
-    return _find("jax_plugins", "xla_cuda13", "xla_cuda_plugin.so")
+    return _find_file("jax_plugins", "xla_cuda13", "xla_cuda_plugin.so")
 
 
 @functools.cache

@@ -182,7 +182,7 @@ def _register_exit_hooks() -> None:
 
     def hook(kind: Any, value: Any, traceback: Any) -> None:
         before(kind, value, traceback)
-        _failing(kind, f"{kind.__name__}: {value}"[:2000])
+        _on_failure(kind, f"{kind.__name__}: {value}"[:2000])
 
     sys.excepthook = hook
     atexit.register(_at_exit)
@@ -191,7 +191,7 @@ def _register_exit_hooks() -> None:
 _failed = False
 
 
-def _failing(kind: type, why: str) -> None:
+def _on_failure(kind: type, why: str) -> None:
     """Notify the other processes of the error that ends this one, unless one of them caused
     it."""
     global _failed

@@ -72,7 +72,7 @@ def check_same_value(x: Any, value: np.ndarray[Any, Any], devices: Sequence[Any]
 
 _SIZE = 16  # of a digest, in bytes
 _MOST = 2 << 20  # limit for publishing a compressed program, in bytes
-_programs: dict[tuple[int, ...], set[bytes]] = {}  # digests, by the processes
+_programs: dict[tuple[int, ...], set[bytes]] = {}  # digests, by the processes that compare
 
 
 def check_same_program(module: Any, bytecode: bytes, devices: Sequence[Any]) -> None:
@@ -119,7 +119,7 @@ def _difference_error(module: Any, other: str, packed: bytes) -> RuntimeError:
             which = f"process {state.process_id} runs {name}, process {other} {other_name}"
     return errors.error(
         RuntimeError,
-        f"{name}: process {state.process_id} compiles another program than process {other}.",
+        f"{name}: process {state.process_id} compiles a different program than process {other}.",
         which=which,
         why="all processes must run the same programs over their devices in the same order."
         " Otherwise they wait for each other forever.",

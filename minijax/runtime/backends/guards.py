@@ -57,7 +57,7 @@ for _way, _option in config.GUARDS.items():
 _mirror(config.GARBAGE_GUARD, "garbage_collect_array", _lib.GarbageCollectionGuardLevel)
 
 
-class _Set:
+class _GuardField:
     """Context that sets a field of this thread's guard state."""
 
     __slots__ = ("before", "name", "value")
@@ -77,17 +77,17 @@ class _Set:
 
 def explicit_put() -> Any:
     """Return a context for transfers to devices that the program requests explicitly."""
-    return _Set("explicit_device_put", True) if _used else _no_guard
+    return _GuardField("explicit_device_put", True) if _used else _no_guard
 
 
 def explicit_get() -> Any:
     """Return a context for transfers to the host that the program requests explicitly."""
-    return _Set("explicit_device_get", True) if _used else _no_guard
+    return _GuardField("explicit_device_get", True) if _used else _no_guard
 
 
 def internal_transfer() -> Any:
     """Return a context for transfers of minijax's own values, which are always allowed."""
-    return _Set("host_to_device", _lib.TransferGuardLevel.ALLOW)
+    return _GuardField("host_to_device", _lib.TransferGuardLevel.ALLOW)
 
 
 def _process_only(set_global: Callable[[Any], None]) -> Callable[[Any, bool], None]:
@@ -122,7 +122,7 @@ config.TRACEBACK_TO_RUNTIME.watch(_send_tracebacks)
 
 _logger = logging.getLogger("minijax")
 _handler: logging.Handler | None = None
-_loud: dict[logging.Logger, int] = {}  # the previous level of each
+_verbose_loggers: dict[logging.Logger, int] = {}  # the previous level of each
 
 
 def _own_handler() -> logging.Handler:
@@ -149,14 +149,14 @@ def _set_level(value: Any, local: bool) -> None:
 def _set_modules(value: Any, local: bool) -> None:
     if local:
         return
-    for logger, level in _loud.items():
+    for logger, level in _verbose_loggers.items():
         logger.setLevel(level)
         logger.removeHandler(_own_handler())
-    _loud.clear()
+    _verbose_loggers.clear()
     for name in filter(None, map(str.strip, value.split(","))):
         ours = "minijax" if name == "jax" or name.startswith("jax.") else name
         logger = logging.getLogger(ours)
-        _loud.setdefault(logger, logger.level)
+        _verbose_loggers.setdefault(logger, logger.level)
         logger.setLevel(logging.DEBUG)
         logger.addHandler(_own_handler())
 

@@ -85,7 +85,7 @@ def _register_hooks() -> None:
 _register_hooks()
 
 
-class _Phases:
+class _GarbageCollector:
     """Frees Python objects that C++ released while it could not touch them.
 
     Reading the attribute `start` or `stop`, named after the phases of Python's garbage
@@ -98,7 +98,7 @@ class _Phases:
 
 
 # Called with a phase and a dict, which `getattr` takes as the default value.
-gc.callbacks.append(functools.partial(getattr, _Phases()))
+gc.callbacks.append(functools.partial(getattr, _GarbageCollector()))
 
 
 def result_handler(aval: Any, sharding: Any, committed: bool) -> Any:
@@ -173,14 +173,14 @@ def to_host(arr: Any) -> np.ndarray[Any, Any]:
     """
     dtype = arr.aval.dtype
     if arr.platform() == "cpu":
-        if dtype in _IN_BUFFERS:
-            return _viewed(arr)
+        if dtype in _BUFFER_DTYPES:
+            return _view(arr)
         if dtypes.bits_of(dtype) in (8, 16):
-            return _borrowed(arr, dtype)
+            return _borrow(arr, dtype)
     return arr._single_device_array_to_np_array_did_copy()[0]  # type: ignore[no-any-return]
 
 
-def _viewed(arr: Any) -> np.ndarray[Any, Any]:
+def _view(arr: Any) -> np.ndarray[Any, Any]:
     try:
         return np.asarray(memoryview(arr))
     except BufferError:
@@ -189,7 +189,7 @@ def _viewed(arr: Any) -> np.ndarray[Any, Any]:
 
 
 # The dtypes of the buffer protocol.
-_IN_BUFFERS = frozenset(map(np.dtype, "?bBhHiIqQefdFD"))
+_BUFFER_DTYPES = frozenset(map(np.dtype, "?bBhHiIqQefdFD"))
 
 
 class _DLTensor(ctypes.Structure):
@@ -206,9 +206,9 @@ class _DLTensor(ctypes.Structure):
     )
 
 
-_address_in = ctypes.pythonapi.PyCapsule_GetPointer
-_address_in.restype = ctypes.POINTER(_DLTensor)
-_address_in.argtypes = (ctypes.py_object, ctypes.c_char_p)
+_capsule_pointer = ctypes.pythonapi.PyCapsule_GetPointer
+_capsule_pointer.restype = ctypes.POINTER(_DLTensor)
+_capsule_pointer.argtypes = (ctypes.py_object, ctypes.c_char_p)
 
 
 # Kinds of dtypes by DLDataTypeCode (dlpack.h).
@@ -228,7 +228,7 @@ _DLPACK_FLOATS = {
 
 def shape_and_dtype(capsule: Any) -> tuple[tuple[int, ...], np.dtype[Any]]:
     """Return the shape and dtype of the tensor in a DLPack capsule."""
-    tensor = _address_in(capsule, b"dltensor").contents
+    tensor = _capsule_pointer(capsule, b"dltensor").contents
     name = _DLPACK_FLOATS.get(tensor.code)
     if name is None:
         kind = _DLPACK_KINDS[tensor.code]
@@ -236,10 +236,10 @@ def shape_and_dtype(capsule: Any) -> tuple[tuple[int, ...], np.dtype[Any]]:
     return tuple(tensor.shape[: tensor.ndim]), np.dtype(name)
 
 
-def _borrowed(arr: Any, dtype: Any) -> np.ndarray[Any, Any]:
+def _borrow(arr: Any, dtype: Any) -> np.ndarray[Any, Any]:
     """Return the memory of a CPU array whose dtype the buffer protocol lacks."""
     capsule = to_dlpack(arr, None, None, False)
-    address = _address_in(capsule, b"dltensor").contents.data
+    address = _capsule_pointer(capsule, b"dltensor").contents.data
     size = arr.aval.size * dtype.itemsize
     value = np.zeros(arr.aval.shape, dtype)
     if size:
@@ -260,21 +260,21 @@ def shards_of(arr: Any) -> list[Any]:
     if "jax" in sys.modules:
         return arr._arrays  # type: ignore[no-any-return]
     modules: Any = sys.modules
-    modules[_LOOKED_FOR] = None
+    modules[_SEARCHED_MODULE] = None
     try:
         return arr._arrays  # type: ignore[no-any-return]
     finally:
-        modules.pop(_LOOKED_FOR, None)
+        modules.pop(_SEARCHED_MODULE, None)
 
 
-_LOOKED_FOR = "jax._src.sharding_impls"
+_SEARCHED_MODULE = "jax._src.sharding_impls"
 
 
 def shards_to_host(arr: Any, aval: Any) -> list[np.ndarray[Any, Any]]:
     """Return the shards of an array, each of type `aval`, as NumPy arrays like `to_host`."""
     shards = shards_of(arr)
-    if aval.dtype in _IN_BUFFERS and shards and shards[0].platform() == "cpu":
-        return list(map(_viewed, shards))
+    if aval.dtype in _BUFFER_DTYPES and shards and shards[0].platform() == "cpu":
+        return list(map(_view, shards))
     return [to_host(with_aval(part, aval, part._sharding)) for part in shards]
 
 

@@ -238,7 +238,7 @@ class ProcessMembership:
     def watch(self) -> None:
         """End this process when another one dies, from now on."""
         self._thread = threading.Thread(
-            target=self._listen_on, name="minijax-roll-call", daemon=True
+            target=self._watch_connections, name="minijax-roll-call", daemon=True
         )
         self._thread.start()
 
@@ -264,7 +264,7 @@ class ProcessMembership:
                 connection.sock.shutdown(socket.SHUT_RDWR)
             connection.close()
 
-    def _listen_on(self) -> None:
+    def _watch_connections(self) -> None:
         with selectors.DefaultSelector() as ready:
             for process_id, connection in self._connections.items():
                 ready.register(connection.sock, selectors.EVENT_READ, (process_id, connection))
@@ -317,7 +317,7 @@ class ProcessMembership:
         self._report_ready.set()
         time.sleep(_GRACE)
         if not self._closed:
-            self.print_news()
+            self.print_report()
             with contextlib.suppress(Exception):
                 sys.stdout.flush()
             # `sys.exit` would end only this thread, while the main one waits in a collective.
@@ -337,12 +337,12 @@ class ProcessMembership:
                 f"process {process_id} of {self.count} has shut down, and process {self.me} still"
                 " computes with it.",
                 why="a program over several processes cannot go on without one of them.",
-                tries=["the same steps in all of them"],
+                tries=["run the same steps in all processes"],
             )
-        self.print_news()
+        self.print_report()
         return bool(self._report)
 
-    def print_news(self) -> None:
+    def print_report(self) -> None:
         if self._report and not self._printed:
             self._printed = True
             with contextlib.suppress(Exception):
@@ -377,7 +377,7 @@ def _missing_message(
     if missing == [0] and wrong:
         why = f"process 0 should answer at {address}: {wrong}."
     return errors.message(
-        f"jax.distributed.initialize(): {what} not come within {timeout:g} seconds, of"
+        f"jax.distributed.initialize(): {what} not connected within {timeout:g} seconds, of"
         f" {count} in all.",
         why=why,
         tries=[

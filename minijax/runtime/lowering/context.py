@@ -51,8 +51,8 @@ from .recorded_lowering import (
     record_lowering,
 )
 
-MOST_CALLS = 16  # nested; deeper calls are emitted in place, see nesting.py
-FEW_BRANCHES = 64  # of one `case`; more are emitted in two levels
+MAX_CALL_DEPTH = 16  # nested; deeper calls are emitted in place, see nesting.py
+MAX_FLAT_BRANCHES = 64  # of one `case`; more are emitted in two levels
 
 
 def physical(aval: Any) -> Any:
@@ -427,7 +427,7 @@ class Lowering:
         Many branches are emitted as nested cases: XLA's compile time of one case grows with
         the cube of the number of branches.
         """
-        if len(branches) > FEW_BRANCHES:
+        if len(branches) > MAX_FLAT_BRANCHES:
             return self._case_of_cases(index, branches, types)
         tokens = [self.token] if self.token is not None else []
         results = [*(t.type for t in tokens), *types]
@@ -528,7 +528,7 @@ class Lowering:
         key = (closed.jaxpr, tuple(map(id, closed.consts)), self.axes, self.manual)
         function = module.functions.get(key)
         if function is None:
-            if module.calls >= MOST_CALLS:
+            if module.calls >= MAX_CALL_DEPTH:
                 return self.jaxpr(closed, *args)
             module.calls += 1
             function = self._function(closed, name)
@@ -609,7 +609,7 @@ def typed_call(ctx: Lowering, config: Any) -> dict[str, Any]:
     return {"backend_config": ctx.string(""), "mhlo.backend_config": config}
 
 
-SHORT = 4096  # bytes up to which a captured NumPy array becomes a constant
+MAX_CONSTANT_BYTES = 4096  # bytes up to which a captured NumPy array becomes a constant
 _BIT_VIEWS = frozenset((dtypes.bfloat16, *dtypes.SMALL_FLOATS))
 
 
@@ -656,15 +656,15 @@ def captured_consts(closed: ClosedJaxpr) -> list[Any]:
     """
     consts: dict[int, Any] = {}
     for c in closed.consts:
-        if isinstance(c, np.ndarray) and c.nbytes <= SHORT:
+        if isinstance(c, np.ndarray) and c.nbytes <= MAX_CONSTANT_BYTES:
             continue
         if getattr(c, "shape", ()) or dtypes.is_extended(getattr(c, "dtype", None)):
             consts[id(c)] = c
-    _captured_below(closed.jaxpr, consts)
+    _captured_inside(closed.jaxpr, consts)
     return list(consts.values())
 
 
-def _captured_below(jaxpr: Jaxpr, consts: dict[int, Any]) -> None:
+def _captured_inside(jaxpr: Jaxpr, consts: dict[int, Any]) -> None:
     below = jaxpr.memo.get("captured_consts")
     if below is None:
         below = {}
@@ -765,13 +765,13 @@ def _emit_constrained(emit: Any, ctx: Lowering, eqn: Equation, values: list[Any]
     # out of the region, except unreduced ones, where it would take the sum.
     inside = eqn.primitive.regions is not None
     outs = [
-        x if inside and not _is_terms(a) else ctx.constrain(x, a)
+        x if inside and not _is_unreduced(a) else ctx.constrain(x, a)
         for x, a in zip(outs, avals, strict=True)
     ]
     return outs if eqn.primitive.multiple_results else outs[0]
 
 
-def _is_terms(aval: Any) -> bool:
+def _is_unreduced(aval: Any) -> bool:
     """Whether each device holds a term of a sum, which is the value."""
     return aval.explicit_sharding is not None and bool(aval.explicit_sharding.spec.unreduced)
 
@@ -811,7 +811,7 @@ def emit_equation(ctx: Lowering, eqn: Equation, values: list[Any]) -> Any:
     except TypeError:  # unhashable
         recipe = None
     if recipe is UNSEEN or recipe is SEEN:
-        recipe = _learn(ctx, key, eqn, recipe)
+        recipe = _record(ctx, key, eqn, recipe)
     if recipe is None:
         return rule(ctx, *values, **params)
     if recipe.single is not None:  # inlined `replay`: most equations are one operation
@@ -823,7 +823,7 @@ def emit_equation(ctx: Lowering, eqn: Equation, values: list[Any]) -> Any:
 UNSEEN, SEEN = "unseen", "seen"
 
 
-def _learn(ctx: Lowering, key: tuple[Any, ...], eqn: Equation, state: str) -> Any:
+def _record(ctx: Lowering, key: tuple[Any, ...], eqn: Equation, state: str) -> Any:
     """Return the recipe of an equation seen before, or None if its rule must run."""
     if state is UNSEEN:
         # Most equations occur once, so record only from the second occurrence on.

@@ -22,7 +22,7 @@ __all__ = ("scope_of", "attributes_in_name_stack", "tag", "tag_all")
 _MARK = "xla_metadata["
 _SCOPE = re.compile(r"xla_metadata\[([^\]]*)\]")
 _ATTRIBUTE = "mhlo.frontend_attributes"
-_SILENT = ("stablehlo.constant", "stablehlo.return", "func.return")
+_UNTAGGED = ("stablehlo.constant", "stablehlo.return", "func.return")
 
 
 def as_text(value: Any) -> str:
@@ -69,7 +69,7 @@ def tag_all(module: Any, tagged: Mapping[str, Mapping[str, str]]) -> None:
 
     def visit(operation: Any) -> Any:
         metadata = tagged.get(str(operation.location))
-        if metadata is not None and operation.name not in _SILENT:
+        if metadata is not None and operation.name not in _UNTAGGED:
             tag(operation, metadata)
         return ir.WalkResult.ADVANCE
 

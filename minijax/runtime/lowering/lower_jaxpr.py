@@ -40,7 +40,7 @@ class Lowered:
         "callbacks",
         "consts",
         "deepest",
-        "described",
+        "annotated_copy",
         "failures",
         "keepalive",
         "module",
@@ -48,7 +48,7 @@ class Lowered:
 
     def __init__(self, module: Module, consts: list[Any]) -> None:
         self.module = module.module
-        self.described = module.described
+        self.annotated_copy = module.annotated_copy
         self.deepest = module.deepest
         self.consts = consts
         self.callbacks = module.callbacks
@@ -304,7 +304,7 @@ def _donations(
     if unusable:
         warnings.warn(
             f"Some donated buffers were not usable: {', '.join(unusable)}.\n"
-            "No result has their type, or as many elements: they are kept.",
+            "No result has their type or number of elements, so they are kept.",
             stacklevel=2,
         )
     return attributes

@@ -127,7 +127,7 @@ class Module:
             )
         return fn.regions[0].blocks.append(*types, arg_locs=[loc] * len(types))
 
-    def described(self, results: Sequence[str], inputs: Sequence[str] = ()) -> Any:
+    def annotated_copy(self, results: Sequence[str], inputs: Sequence[str] = ()) -> Any:
         """Return a copy with the number of devices, and names of the inputs and results.
 
         Args:

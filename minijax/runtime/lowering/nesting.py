@@ -1,7 +1,7 @@
 """Detection of programs that nest too deeply for XLA.
 
 XLA's conversion from StableHLO recurses into nested regions, on a thread with a stack of 8
-MiB: about 190 nested loops or branches end the process. A program deeper than `MOST` is
+MiB: about 190 nested loops or branches end the process. A program deeper than `MAX_DEPTH` is
 rejected first. It is then evaluated operation by operation from the outside in, until the
 rest can be compiled. Nested calls are emitted in place.
 """
@@ -14,7 +14,7 @@ from ...base import errors
 from ...ir.jaxpr import Jaxpr, closed_jaxprs
 from ...ir.regions import Branches, Loop
 
-MOST = 100  # nested loops and branches
+MAX_DEPTH = 100  # nested loops and branches
 
 
 class TooDeep(RecursionError):
@@ -22,26 +22,26 @@ class TooDeep(RecursionError):
 
 
 # Until the first program that is too deep, `is_deep` need not search any.
-seen: list[str] = []
+deep_programs: list[str] = []
 
 
 def check(lowered: Any, name: str) -> None:
     """Raise TooDeep for a module that would overflow the compiler's stack."""
-    if lowered.deepest > MOST:
-        seen[:] = [name]
+    if lowered.deepest > MAX_DEPTH:
+        deep_programs[:] = [name]
         raise TooDeep(
             errors.message(
                 f"{name}: the program cannot be compiled as a whole.",
                 which=f"{lowered.deepest} nested loops and branches",
-                why=f"XLA overflows its stack at about 190; up to {MOST} are compiled.",
-                tries=["call the function, which runs the outer ones in Python"],
+                why=f"XLA overflows its stack at about 190; up to {MAX_DEPTH} are compiled.",
+                tries=["call the function: the outer ones then run in Python"],
             )
         )
 
 
 def is_deep(jaxpr: Jaxpr) -> bool:
     """Whether a program must be evaluated from the outside in."""
-    return bool(seen) and nesting(jaxpr) > MOST
+    return bool(deep_programs) and nesting(jaxpr) > MAX_DEPTH
 
 
 def nesting(jaxpr: Jaxpr) -> int:

@@ -69,7 +69,7 @@ def lower_for(closed: ClosedJaxpr, name: str, platforms: Sequence[str], **option
             )
             ir.Operation.create("func.return", operands=results)
     first.module = module.module
-    first.described = module.described
+    first.annotated_copy = module.annotated_copy
     module.placement = options.get("placement")
     return first
 
@@ -158,7 +158,7 @@ def _walk(operation: Any) -> Iterator[Any]:
 
 
 @functools.cache
-def _stable() -> frozenset[str]:
+def _stable_targets() -> frozenset[str]:
     """Return the targets of custom calls that are guaranteed stable: JAX's list.
 
     Source: https://docs.jax.dev/en/latest/export/export.html, "compatibility guarantees".
@@ -190,7 +190,7 @@ def _stable() -> frozenset[str]:
 
 def check_calls(module: Any, allowed: Sequence[str]) -> None:
     """Raise ValueError for custom calls that another version may not support."""
-    stable = _stable().union(allowed)
+    stable = _stable_targets().union(allowed)
     if "ALL" in stable:
         return
     unstable = []

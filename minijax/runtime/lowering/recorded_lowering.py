@@ -153,23 +153,23 @@ def record_lowering(
         and steps[0].pattern is None
     )
     return RecordedLowering(
-        steps, _items(results) if several else itemgetter(*results), home, is_single
+        steps, _selector(results) if several else itemgetter(*results), home, is_single
     )
 
 
 def _step(
     op: Any, attributes: dict[str, Any], numbers: dict[Any, int], repeated: dict[Any, Any]
 ) -> Step:
-    operands = _items([numbers[x] for x in op.operands])
+    operands = _selector([numbers[x] for x in op.operands])
     types = [x.type for x in op.results]
     repeated_type = repeated.get(op.results[0]) if types else None
     regions = len(op.regions) > 0
-    if any(x in numbers for inner in _inside(op) for x in inner.operands):
+    if any(x in numbers for inner in _nested_operations(op) for x in inner.operands):
         raise KeyError("a region that uses outer values")
     return Step(op.name, types, operands, attributes, repeated_type, op if regions else None)
 
 
-def _items(numbers: Sequence[int]) -> Callable[[Any], Any]:
+def _selector(numbers: Sequence[int]) -> Callable[[Any], Any]:
     """Return a function that selects the values with these numbers from a list."""
     if len(numbers) > 1:
         return itemgetter(*numbers)
@@ -177,13 +177,13 @@ def _items(numbers: Sequence[int]) -> Callable[[Any], Any]:
     return itemgetter(slice(start, start + len(numbers)))
 
 
-def _inside(op: Any) -> Iterator[Any]:
+def _nested_operations(op: Any) -> Iterator[Any]:
     """Return the operations in an operation's regions, at all depths."""
     for region in op.regions:
         for block in region:
             for inner in block:
                 yield inner.operation
-                yield from _inside(inner.operation)
+                yield from _nested_operations(inner.operation)
 
 
 def _set_location(op: Any, loc: Any) -> None:

@@ -29,11 +29,11 @@ _ROUNDED = frozenset("stablehlo." + n for n in ("add", "subtract", "multiply", "
 def keep_rounding(module: Any) -> None:
     """Change a module so that the compiled program performs each of its roundings."""
     for function in module.body:
-        for op in _arithmetic(function.operation):
-            _keep(op)
+        for op in _arithmetic_operations(function.operation):
+            _keep_one(op)
 
 
-def _arithmetic(op: Any) -> list[Any]:
+def _arithmetic_operations(op: Any) -> list[Any]:
     """Return the operations to protect, except those in the functions of reductions."""
     ops = []
     for region in op.regions:
@@ -43,7 +43,7 @@ def _arithmetic(op: Any) -> list[Any]:
                 if operation.name in _ROUNDED:
                     ops.append(operation)
                 elif len(operation.regions) and not operation.name.startswith(_APPLY):
-                    ops += _arithmetic(operation)
+                    ops += _arithmetic_operations(operation)
     return ops
 
 
@@ -53,7 +53,7 @@ _APPLY = tuple(
 )
 
 
-def _keep(op: Any) -> None:
+def _keep_one(op: Any) -> None:
     result = op.results[0]
     form = _FORMATS.get(str(ir.RankedTensorType(result.type).element_type))
     if form is None:
@@ -68,13 +68,13 @@ def _keep(op: Any) -> None:
             )
         op.operands[0], op.operands[1] = hidden.results
     with ir.InsertionPoint.after(op):
-        replacement = rounded = _rounded(result, form, op.location)
+        replacement = rounded = _round(result, form, op.location)
         if op.name == "stablehlo.multiply":
-            replacement = _selected(rounded, op.location)
+            replacement = _select_self(rounded, op.location)
     result.replace_all_uses_except(replacement, rounded.owner.operation)
 
 
-def _rounded(x: Any, form: tuple[int, int], loc: Any) -> Any:
+def _round(x: Any, form: tuple[int, int], loc: Any) -> Any:
     number = ir.IntegerType.get_signless(32)
     exponent, fraction = (ir.IntegerAttr.get(number, bits) for bits in form)
     return ir.Operation.create(
@@ -86,8 +86,8 @@ def _rounded(x: Any, form: tuple[int, int], loc: Any) -> Any:
     ).result
 
 
-def _selected(x: Any, loc: Any) -> Any:
-    """`x` where it equals itself, and NaN where it does not."""
+def _select_self(x: Any, loc: Any) -> Any:
+    """Return `x` where it equals itself, and NaN elsewhere."""
     kind = ir.RankedTensorType(x.type)
     truth = ir.RankedTensorType.get(kind.shape, ir.IntegerType.get_signless(1))
     direction = ir.Attribute.parse("#stablehlo<comparison_direction EQ>")

@@ -36,7 +36,7 @@ _DYNAMIC = {
     "iota": "dynamic_iota",
 }
 # Operations whose result shape follows from attributes that are sizes.
-_LISTS = {
+_SIZE_ATTRIBUTES = {
     "slice": ("real_dynamic_slice", ("start_indices", "limit_indices", "strides")),
     "pad": ("dynamic_pad", ("edge_padding_low", "edge_padding_high", "interior_padding")),
     "gather": ("dynamic_gather", ("slice_sizes",)),
@@ -214,9 +214,9 @@ class SymbolicLowering(Lowering):
     # ---- operations
     def op(self, name: str, aval: Any, *operands: Any, **attrs: Any) -> Any:
         emit = super().op
-        if name in _LISTS and any(isinstance(a, _Sizes) for a in attrs.values()):
-            dynamic, lists = _LISTS[name]
-            vectors = [self.vector(_listed(attrs.pop(key))) for key in lists]
+        if name in _SIZE_ATTRIBUTES and any(isinstance(a, _Sizes) for a in attrs.values()):
+            dynamic, lists = _SIZE_ATTRIBUTES[name]
+            vectors = [self.vector(_as_list(attrs.pop(key))) for key in lists]
             return emit(dynamic, aval, *operands, *vectors, **attrs)
         if name == "dynamic_slice" and isinstance(attrs["slice_sizes"], _Sizes):
             return self._dynamic_slice(aval, *operands, sizes=attrs["slice_sizes"])
@@ -320,7 +320,7 @@ def _is_static(kind: Any) -> bool:
     return not isinstance(kind, ir.RankedTensorType) or kind.has_static_shape
 
 
-def _listed(attribute: Any) -> Sequence[Any]:
+def _as_list(attribute: Any) -> Sequence[Any]:
     if isinstance(attribute, _Sizes):
         return attribute
     return list(ir.DenseI64ArrayAttr(attribute))

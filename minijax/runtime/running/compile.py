@@ -41,7 +41,7 @@ statistics = Statistics()
 
 
 @functools.lru_cache(maxsize=1)
-def _machine() -> bytes:
+def _machine_key() -> bytes:
     """Return what determines the generated code: jaxlib, CPU model and features, flags."""
     import jaxlib
 
@@ -63,7 +63,7 @@ def cache_key(bytecode: bytes, options: Any, devices: Sequence[Any]) -> str:
     client = devices[0].client
     digest = hashlib.blake2b(bytecode, digest_size=20)
     digest.update(options.SerializeAsString())
-    digest.update(_machine())
+    digest.update(_machine_key())
     kinds = [d.device_kind for d in devices]
     digest.update(f"{client.platform}|{client.platform_version}|{kinds}".encode())
     return digest.hexdigest()
@@ -292,7 +292,7 @@ def _compile_or_load(
         try:
             blob = client.serialize_executable(executable)
         except compat.RuntimeFailure:
-            return executable  # some programs cannot be serialised
+            return executable  # some programs cannot be serialized
         if len(blob) >= (config.CACHE_MIN_SIZE.value or 0):
             is_written = cache.put(key, _SECONDS.pack(seconds) + blob)
             if not is_written and config.CACHE_ERRORS.value:

@@ -74,7 +74,7 @@ def _run(
     needed: the primitive's current rule. It is part of the key, since libraries may replace
     it.
     """
-    barred = dispatch.barred and config.NO_EXECUTION.value
+    barred = dispatch.was_execution_forbidden and config.NO_EXECUTION.value
     if barred or (dispatch.checks and dispatch.is_nan_check_enabled()):
         return None
     sharding: Any = None
@@ -163,7 +163,7 @@ def _compiled(
     return CompiledRule(program, operand_indices, result_indices, aux) if is_direct else None
 
 
-# ------------------------------------------------------------------------ forwards
+# ----------------------------------------------------------------- forward-mode rules
 
 
 def _jvp_rule(prim: Primitive, flags: Any, avals: Any, params: Any) -> tuple[ClosedJaxpr, Any]:
@@ -227,7 +227,7 @@ def evaluate_linearized(
     return out, linearized.linear.jaxpr, linearized.residual_values(primals, (out,), computed)
 
 
-# ----------------------------------------------------------------------- backwards
+# -------------------------------------------------------------------- transpose rules
 
 
 def _transpose_rule(
@@ -270,7 +270,7 @@ def evaluate_transpose(
     return [None if k is None else cts[k] for k in numbers]
 
 
-# --------------------------------------------------------------------------- lanes
+# --------------------------------------------------------------------- batching rules
 
 
 def _batch_rule(

@@ -24,7 +24,7 @@ from ..backends import jaxlib_compat as compat
 
 
 class Fault(NamedTuple):
-    """One fault: `before` is the first jaxlib without it, None if there is none yet."""
+    """One fault: `before` is the first fixed jaxlib release, or None."""
 
     name: str
     platforms: tuple[str, ...]
@@ -102,7 +102,7 @@ def is_large_stack(op: Any) -> bool:
     return max(map(len, shapes)) > 2 and max(map(math.prod, shapes)) >= _LARGE_STACK
 
 
-_IN_TURN = (("xla_cpu_scheduler_type", "CPU_SCHEDULER_TYPE_MEMORY_OPTIMIZED"),)
+_SEQUENTIAL = (("xla_cpu_scheduler_type", "CPU_SCHEDULER_TYPE_MEMORY_OPTIMIZED"),)
 _YNN = (
     (
         "xla_cpu_experimental_ynn_fusion_type",
@@ -149,7 +149,7 @@ FAULTS: tuple[Fault, ...] = (
         " the same time",
         "minijax/runtime/running/compiler_faults.py",
         _TESTS + "test_stacks_of_matrices", "",
-        b"lapack_", is_large_stack, _IN_TURN,
+        b"lapack_", is_large_stack, _SEQUENTIAL,
     ),
     Fault(
         "threads of OpenBLAS", ("cpu",), None,

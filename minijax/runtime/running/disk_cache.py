@@ -37,7 +37,7 @@ _HEADER = len(_MAGIC) + 1 + 8 + 8 + _DIGEST
 
 _ENTRY, _TEMPORARY = ".program", ".writing-"
 _STALE_SECONDS = 3600.0
-_MANY = 2000  # files, which take some 10 ms to list with their sizes
+_MANY_FILES = 2000  # files, which take some 10 ms to list with their sizes
 
 # zlib at level 1 compresses XLA's executables to a quarter. It costs a `get` about 1 us for
 # each kB of program, a tenth of the cost of loading the program.
@@ -87,7 +87,7 @@ class DiskCache:
             return str(error)
         if not stat.S_ISDIR(info.st_mode):
             return f"{self._path} is not a directory"
-        trouble = _distrust(info)
+        trouble = _owner_problem(info)
         return trouble and f"{self._path} {trouble}"
 
     def get(self, key: str) -> bytes | None:
@@ -109,7 +109,7 @@ class DiskCache:
 
     def put(self, key: str, blob: bytes) -> bool:
         """Store bytes under a key, if possible; return False if that failed."""
-        if self.problem() and (not _make(self._path) or self.problem()):
+        if self.problem() and (not _make_directory(self._path) or self.problem()):
             return False
         entry = _encode(key, blob)
         if 0 <= self._max_bytes < len(entry):
@@ -157,7 +157,7 @@ class DiskCache:
             many = _holds_many(self._path)
         except OSError:
             many = False
-        return int(_chance() * (self._max_bytes // 8)) if many else 0
+        return int(_random() * (self._max_bytes // 8)) if many else 0
 
     def _evict(self) -> None:
         """List the files; above the limit, remove the oldest down to three quarters."""
@@ -190,10 +190,10 @@ def default_directory() -> str | None:
             return None
         base = os.path.join(home, ".cache")
     path = os.path.join(base, "minijax", "programs")
-    return path if os.path.isdir(path) or _may_make(path) else None
+    return path if os.path.isdir(path) or _can_make(path) else None
 
 
-def _may_make(path: str) -> bool:
+def _can_make(path: str) -> bool:
     """Whether this user may create `path` in its nearest existing parent directory."""
     while not os.path.lexists(path):
         parent = os.path.dirname(path)
@@ -209,11 +209,11 @@ def _may_make(path: str) -> bool:
     return stat.S_ISDIR(info.st_mode) and os.access(path, os.W_OK | os.X_OK)
 
 
-def _make(path: str) -> bool:
+def _make_directory(path: str) -> bool:
     """Create a directory and its missing parents, for this user only."""
     try:
         parent = os.path.dirname(os.path.abspath(path))
-        if not os.path.lexists(parent) and parent != path and not _make(parent):
+        if not os.path.lexists(parent) and parent != path and not _make_directory(parent):
             return False
         os.mkdir(path, 0o700)
     except FileExistsError:  # another process was faster
@@ -223,7 +223,7 @@ def _make(path: str) -> bool:
     return True
 
 
-def _distrust(info: os.stat_result) -> str | None:
+def _owner_problem(info: os.stat_result) -> str | None:
     """Return what is wrong with the owner or mode of a file; None if only this user can
     write it."""
     if not _HAS_OWNERS:
@@ -241,7 +241,7 @@ def _read(path: str, limit: int) -> bytes | None:
     fd = os.open(path, _READ | _COMMON_FLAGS)
     try:
         info = os.fstat(fd)
-        if not stat.S_ISREG(info.st_mode) or _distrust(info) is not None:
+        if not stat.S_ISREG(info.st_mode) or _owner_problem(info) is not None:
             return None
         if 0 <= limit < info.st_size:
             return None
@@ -270,10 +270,10 @@ def _remove(path: str) -> None:
 def _holds_many(directory: str) -> bool:
     """Whether there are many files, without reading their metadata."""
     with os.scandir(directory) as items:
-        return any(n >= _MANY for n, _ in enumerate(items, 1))
+        return any(n >= _MANY_FILES for n, _ in enumerate(items, 1))
 
 
-def _chance() -> float:
+def _random() -> float:
     """Return a random number from 0 to 1; importing `random` would take longer."""
     return int.from_bytes(os.urandom(4), "little") / 2**32
 

@@ -191,10 +191,12 @@ _programs: dict[Any, Program] = util.cache({})
 _MOST_PROGRAMS = 4096  # by primitive, params and types: each holds 100 kB of code
 # Checks of results; each is added when it is first enabled, so `run` pays for none before.
 checks: list[Callable[..., None]] = []
-barred = False  # whether execution was ever forbidden; if not, `run` skips `check_barred`
+was_execution_forbidden = (
+    False  # whether execution was ever forbidden; if not, `run` skips `check_execution_allowed`
+)
 
 
-def check_barred(name: str) -> None:
+def check_execution_allowed(name: str) -> None:
     """Raise RuntimeError if `jax_no_execution` is on in this thread."""
     if config.NO_EXECUTION.value:
         raise errors.error(
@@ -207,8 +209,8 @@ def check_barred(name: str) -> None:
 
 
 def _on_no_execution(value: Any, local: bool) -> None:
-    global barred
-    barred = barred or value is True
+    global was_execution_forbidden
+    was_execution_forbidden = was_execution_forbidden or value is True
 
 
 config.NO_EXECUTION.watch(_on_no_execution)
@@ -221,8 +223,8 @@ def run(
     requested: RequestedPlacement | None = None,
 ) -> Any:
     """Evaluate a primitive on concrete values."""
-    if barred:
-        check_barred(prim.name)
+    if was_execution_forbidden:
+        check_execution_allowed(prim.name)
     sharding = None
     same_sharding, has_keys, has_host_values = True, False, False
     buffers, avals = [], []
@@ -652,14 +654,14 @@ def nan_check(
             )
 
 
-def _switch(on: Any) -> None:
+def _on_nan_option(on: Any) -> None:
     if on and nan_check not in checks:
         checks.append(nan_check)
 
 
 for _option in (config.DEBUG_NANS, config.DEBUG_INFS):
-    _option.on_change = _switch
-    _switch(_option.value)
+    _option.on_change = _on_nan_option
+    _on_nan_option(_option.value)
 
 atexit.register(shutdown.wait_for_all)
 

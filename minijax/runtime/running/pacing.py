@@ -61,7 +61,7 @@ class Pace:
         self._marker: Any = None
         self._latest: Any = None
 
-    def keep(self) -> None:
+    def wait(self) -> None:
         """Wait for the programs started before the latest marker, and start another marker.
 
         Other threads that start programs meanwhile wait on the same lock.
@@ -109,14 +109,14 @@ def paced(start: Callable[..., Any], pace: Pace) -> Callable[..., Any]:
     def counted(buffers: Any, **how: Any) -> Any:
         results = start(buffers, **how)
         if pace.count() >= pace.next_wait:
-            pace.keep()
+            pace.wait()
         return results
 
     return counted
 
 
 class Counted:
-    """Pytree node around a program's result, so that C++ calls `_take_off` for each result."""
+    """Pytree node around a program's result: C++ calls `_unflatten_counted` for each one."""
 
     __slots__ = ("pace", "result")
 
@@ -125,14 +125,14 @@ class Counted:
         self.pace = pace
 
 
-def _take_off(pace: Pace, children: Sequence[Any]) -> Any:
+def _unflatten_counted(pace: Pace, children: Sequence[Any]) -> Any:
     if pace.count() >= pace.next_wait:
-        pace.keep()
+        pace.wait()
     (result,) = children
     return result
 
 
-tree.DISPATCH.register_node(Counted, lambda x: ((x.result,), x.pace), _take_off)
+tree.DISPATCH.register_node(Counted, lambda x: ((x.result,), x.pace), _unflatten_counted)
 
 
 def result_tree(result: Any, pace: Pace | None) -> Any:

@@ -17,7 +17,7 @@ from ...base import config, errors
 from ...base.source import is_internal, stacklevel
 from ...ir.jaxpr import ClosedJaxpr
 
-_numbers = itertools.count()
+_dump_numbers = itertools.count()
 
 
 def dump(closed: ClosedJaxpr, name: str, module: Any) -> None:
@@ -33,7 +33,7 @@ def dump(closed: ClosedJaxpr, name: str, module: Any) -> None:
     directory = pathlib.Path(target)
     directory.mkdir(parents=True, exist_ok=True)
     modes = {m.strip() for m in config.DUMP_MODES.value.split(",")}
-    number = next(_numbers)
+    number = next(_dump_numbers)
     if "jaxpr" in modes:
         text = closed.pretty_print(use_color=False)
         safe = name.replace("/", "_")
@@ -54,7 +54,7 @@ def check_constants(constants: Sequence[Any]) -> None:
         return
     what = (
         "A large amount of constants were captured during lowering"
-        f" ({_amount(total)} total). If this is intentional, disable this warning by"
+        f" ({_format_bytes(total)} total). If this is intentional, disable this warning by"
         " setting JAX_CAPTURED_CONSTANTS_WARN_BYTES=-1. "
     )
     frames = config.CONSTANTS_FRAMES.value
@@ -70,14 +70,14 @@ def check_constants(constants: Sequence[Any]) -> None:
             f"Largest {min(5, len(sizes))} allocation(s):\n"
         )
         largest = sorted(range(len(sizes)), key=lambda i: -sizes[i])[:5]
-        what += "".join(_described(constants[i], sizes[i]) for i in largest)
+        what += "".join(_describe_constant(constants[i], sizes[i]) for i in largest)
         what += "while lowering\n" + "".join(_frames(frames))
     warnings.warn(what, stacklevel=stacklevel())
 
 
-def _described(constant: Any, size: int) -> str:
+def _describe_constant(constant: Any, size: int) -> str:
     shape = "x".join(map(str, constant.shape))
-    return f"  Constant {type(constant)}, {constant.dtype}[{shape}], {_amount(size)}\n"
+    return f"  Constant {type(constant)}, {constant.dtype}[{shape}], {_format_bytes(size)}\n"
 
 
 def _frames(most: int) -> list[str]:
@@ -93,7 +93,7 @@ def _frames(most: int) -> list[str]:
     return lines
 
 
-def _amount(size: float) -> str:
+def _format_bytes(size: float) -> str:
     for unit in ("B", "KB", "MB", "GB"):
         if size < 1000 or unit == "GB":
             return f"{size:.2f}{unit}"

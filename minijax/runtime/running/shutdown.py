@@ -26,7 +26,7 @@ from ..lowering.mlir_context import context
 from ..sharding import placement as placements
 from .compile import compile_module
 
-_LAST = """
+_LAST_PROGRAM = """
 module @wait {
   func.func public @main(%given: tensor<i32>) -> tensor<i32> {
     %one = stablehlo.constant dense<1> : tensor<i32>
@@ -43,13 +43,13 @@ module @wait {
 }
 """  # a loop, because XLA runs cheaper programs immediately, out of order
 
-_process = os.getpid()
+_process_id = os.getpid()
 
 
 def wait_for_all() -> None:
     """Wait for the programs that run on this process's CPUs."""
     cpu = client.existing_client("cpu")
-    if cpu is None or os.getpid() != _process:  # a forked child has no threads to wait for
+    if cpu is None or os.getpid() != _process_id:  # a forked child has no threads to wait for
         return
     with contextlib.suppress(compat.RuntimeFailure):  # errors of results that were never read
         compat.block_all([x for x in cpu.live_arrays() if not x.is_deleted()])
@@ -59,7 +59,7 @@ def wait_for_all() -> None:
 
 def _run_last(placement: Any) -> None:
     with context.ir, context.unknown:
-        module = ir.Module.parse(_LAST)
+        module = ir.Module.parse(_LAST_PROGRAM)
     executable = compile_module(module, placement.devices, has_locations=False)
     zero = transfers.put_numpy(np.zeros((), np.int32), shaped((), dtypes.int32), placement)
     handler = compat.result_handler(zero.aval, placement.uncommitted_sharding, False)

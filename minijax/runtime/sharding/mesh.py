@@ -54,7 +54,7 @@ def _axis_types(axis_types: Any, names: Sequence[Any]) -> tuple[AxisType, ...]:
     return types
 
 
-class _Axes:
+class _MeshBase:
     """Base class of meshes: sizes and types of named axes."""
 
     axis_names: tuple[Any, ...]
@@ -82,20 +82,20 @@ class _Axes:
         pairs = zip(self.axis_names, self.axis_types, strict=True)
         return tuple(name for name, t in pairs if t is kind)
 
-    def _all(self, kind: AxisType) -> bool:
+    def _all_of_type(self, kind: AxisType) -> bool:
         return bool(self.axis_types) and all(t is kind for t in self.axis_types)
 
     @property
     def are_all_axes_auto(self) -> bool:
-        return self._all(AxisType.Auto)
+        return self._all_of_type(AxisType.Auto)
 
     @property
     def are_all_axes_explicit(self) -> bool:
-        return self._all(AxisType.Explicit)
+        return self._all_of_type(AxisType.Explicit)
 
     @property
     def are_all_axes_manual(self) -> bool:
-        return self._all(AxisType.Manual)
+        return self._all_of_type(AxisType.Manual)
 
     @property
     def auto_axes(self) -> tuple[Any, ...]:
@@ -118,7 +118,7 @@ class _Axes:
         return f"{axes}, axis_types={self.axis_types!r}"
 
 
-class AbstractMesh(_Axes):
+class AbstractMesh(_MeshBase):
     """Sizes, names and types of a mesh's axes, without devices.
 
     Args:
@@ -229,7 +229,7 @@ def _names(names: Any) -> tuple[Any, ...]:
     return (names,) if isinstance(names, str) else tuple(names)
 
 
-class Mesh(_Axes):
+class Mesh(_MeshBase):
     """Devices in a grid with named axes.
 
     Args:
@@ -381,14 +381,14 @@ class Mesh(_Axes):
         )
 
 
-class _Entered(threading.local):
+class _EnteredMeshes(threading.local):
     """The meshes that this thread's blocks `with mesh:` restore at their ends."""
 
     def __init__(self) -> None:
         self.before: list[Any] = []
 
 
-_entered = _Entered()
+_entered = _EnteredMeshes()
 
 
 def _rebuild(ids: Any, sizes: Any, names: Any, types: Any) -> Mesh:
@@ -428,13 +428,13 @@ def mesh_of_specs(entered: bool = False) -> Any:
 
 
 @functools.lru_cache(1024)
-def inside(mesh: AbstractMesh, manual: frozenset[Any]) -> AbstractMesh:
+def with_manual_axes(mesh: AbstractMesh, manual: frozenset[Any]) -> AbstractMesh:
     """Return the mesh as seen by functions in which these axes are manual."""
     return mesh.update_axis_types(dict.fromkeys(manual, AxisType.Manual))
 
 
 @contextmanager
-def made_current(mesh: Any) -> Iterator[None]:
+def mesh_made_current(mesh: Any) -> Iterator[None]:
     """Make a mesh current, for a block."""
     before = config.MESH.swap(mesh)
     try:

@@ -37,7 +37,7 @@ def _entry(value: Any) -> Any:
     return value
 
 
-def _sums(name: str, axes: Any, entries: Any, used: set[Any]) -> frozenset[Any]:
+def _checked_axes(name: str, axes: Any, entries: Any, used: set[Any]) -> frozenset[Any]:
     """Return the checked `reduced` or `unreduced` mesh axes of a spec."""
     if not isinstance(axes, (set, frozenset)):
         raise errors.type_error(
@@ -81,8 +81,8 @@ class PartitionSpec:
             self.unreduced = self.reduced = _NONE
             return
         used = {a for entry in self._entries for a in axes_of(entry)}
-        self.unreduced = _sums("unreduced", unreduced, self._entries, used)
-        self.reduced = _sums("reduced", reduced, self._entries, used)
+        self.unreduced = _checked_axes("unreduced", unreduced, self._entries, used)
+        self.reduced = _checked_axes("reduced", reduced, self._entries, used)
         if self.unreduced & self.reduced:
             raise errors.value_error(
                 "`unreduced` and `reduced` argument to PartitionSpec cannot overlap. Got"

@@ -74,10 +74,13 @@ class PartitionedPlacement:
         if same_mesh and not has_explicit_shardings(closed.jaxpr):
             return self
         requested = self.outs or (None,) * len(closed.out_avals)
-        outs = [s or self._of_type(a) for s, a in zip(requested, closed.out_avals, strict=True)]
+        outs = [
+            s or self._result_sharding(a)
+            for s, a in zip(requested, closed.out_avals, strict=True)
+        ]
         return partitioned_placement(self.mesh, self.ins, outs)
 
-    def _of_type(self, aval: Any) -> NamedSharding:
+    def _result_sharding(self, aval: Any) -> NamedSharding:
         """Return a result's sharding: over its type's mesh, if that has another shape."""
         explicit = getattr(aval, "explicit_sharding", None)
         if explicit is None or explicit.mesh.shape_tuple == self.mesh.shape_tuple:
@@ -119,7 +122,7 @@ class PartitionedPlacement:
                     hlo = compat.HloSharding.from_proto(chosen[i])
                 sharding = by_hlo.get((ndim, hlo, kind))
                 if sharding is None:
-                    sharding = shardings.named(hlo, self.mesh, ndim, kind)
+                    sharding = shardings.sharding_of_hlo(hlo, self.mesh, ndim, kind)
             cpp_shardings.append(sharding.cpp_sharding(ndim))
         return cpp_shardings
 
@@ -166,7 +169,7 @@ def multi_device_sharding(x: Any) -> Any:
     return sharding if has_devices else None
 
 
-# --------------------------------------------------------------------------- putting
+# ------------------------------------------------------------------------- transfers
 
 
 def put_sharded(x: Any, sharding: Any) -> Any:
@@ -228,7 +231,7 @@ def with_layout(buffer: Any, layout: Any) -> Any:
     if modes[0] == modes[1]:
         return buffer
     sharding = shardings.of_buffer(buffer)
-    return resharding(buffer, sharding, sharding, modes)(buffer)
+    return compiled_resharding(buffer, sharding, sharding, modes)(buffer)
 
 
 def with_default_layout(buffer: Any) -> Any:
@@ -280,15 +283,15 @@ def _reshard(buffer: Any, src_sharding: Any, sharding: Any) -> Any:
                 Mesh(grid, target_sharding.mesh.axis_names), target_sharding.spec
             )
         src_cpp_sharding = buffer._sharding
-        buffer = _in_memory(buffer, src_sharding)
-        reshard = resharding(buffer, src_sharding, same_devices)
+        buffer = _copy_shards(buffer, src_sharding)
+        reshard = compiled_resharding(buffer, src_sharding, same_devices)
         if same_devices is sharding and src_cpp_sharding is src_sharding.cpp_sharding(
             ndim
         ):  # no other step needed
             key = id(src_cpp_sharding), id(same_devices.cpp_sharding(ndim)), buffer.aval
             util.remember(_reshardings, key, reshard, _MOST_RESHARDINGS)
         buffer = reshard(buffer)
-    return _in_memory(buffer, sharding)
+    return _copy_shards(buffer, sharding)
 
 
 def _in_default_memory(sharding: Any) -> Any:
@@ -298,7 +301,7 @@ def _in_default_memory(sharding: Any) -> Any:
     return sharding.with_memory_kind(str(sharding.devices[0].default_memory().kind))
 
 
-def _in_memory(buffer: Any, sharding: Any) -> Any:
+def _copy_shards(buffer: Any, sharding: Any) -> Any:
     """Copy the shards of an ArrayImpl to the devices and the memory of `sharding`."""
     inner = sharding.cpp_sharding(len(buffer.aval.shape))
     if buffer._sharding is inner:
@@ -377,7 +380,7 @@ _MOST_RESHARDINGS = 1024
 _shard_slices: dict[Any, Any] = util.cache({})
 
 
-def resharding(
+def compiled_resharding(
     buffer: Any, src_sharding: Any, sharding: Any, modes: tuple[str, str] | None = None
 ) -> Callable[[Any], Any]:
     """Return a compiled function that reshards such an ArrayImpl on the same devices.
@@ -474,7 +477,7 @@ def check_meshes(name: str, values: Sequence[Any]) -> bool:
     return True
 
 
-def _on(devices: Sequence[Any]) -> str:
+def _describe_location(devices: Sequence[Any]) -> str:
     ids = [d.id for d in devices]
     return f"with device ids {ids} on platform {devices[0].platform.upper()}"
 
@@ -483,19 +486,18 @@ def describe_argument(i: int, x: Any, name: str, names: Sequence[str] = ()) -> s
     """Describe argument number `i` for an error; `names` are the known argument names."""
     called = names[i] if i < len(names) and names[i] else f"args[{i}]"
     aval = shaped(tuple(x.shape), x.dtype).str_short(False)
-    return (
-        f"argument {called} of {name} with shape {aval} and {_on(committed_devices(x) or ())}"
-    )
+    location = _describe_location(committed_devices(x) or ())
+    return f"argument {called} of {name} with shape {aval} and {location}"
 
 
 def describe_sharding(what: str, sharding: Any) -> str:
     """Describe a requested sharding for an error."""
-    return f"{what} {_on(sharding.devices)}"
+    return f"{what} {_describe_location(sharding.devices)}"
 
 
 def describe_devices(devices: Sequence[Any]) -> str:
     """Describe the devices of a program for an error."""
-    return f"a sharding {_on(devices)}"
+    return f"a sharding {_describe_location(devices)}"
 
 
 def incompatible_devices_error(first: str, second: str) -> ValueError:

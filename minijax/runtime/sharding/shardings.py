@@ -294,7 +294,7 @@ class _OtherMeshSharding(compat.GSPMDSharding):  # type: ignore[misc]
     itself. The first of several such meshes uses the plain class.
     """
 
-    # What C++ asks of classes that it does not know:
+    # C++ reads these from classes that it does not know:
     @property
     def memory_kind(self) -> Any:
         return self._memory_kind
@@ -310,7 +310,7 @@ class CustomLayoutSharding(compat.SingleDeviceSharding):  # type: ignore[misc]
     layout.
     """
 
-    # What C++ asks of classes that it does not know:
+    # C++ reads these from classes that it does not know:
     @property
     def memory_kind(self) -> Any:
         return self._memory_kind
@@ -361,7 +361,7 @@ def device_list(devices: tuple[Any, ...]) -> Any:
     return cached
 
 
-_fitting: dict[Any, bool] = util.cache({})  # shardings and shapes known to be compatible
+_compatible: dict[Any, bool] = util.cache({})  # shardings and shapes known to be compatible
 
 
 def _check_sums(spec: PartitionSpec, mesh: Any) -> None:
@@ -560,7 +560,7 @@ class NamedSharding(_MultiDeviceSharding):
         what: a description of the array for the error.
         """
         key = self, tuple(shape)
-        if key in _fitting:
+        if key in _compatible:
             return
         self.check_rank(shape, what)
         num_shards = self.num_shards(len(shape))
@@ -573,9 +573,9 @@ class NamedSharding(_MultiDeviceSharding):
                     f" per-dimension tiling factors: {num_shards} should evenly divide the"
                     " shape)",
                     which=what and f"one of {what}",
-                    tries=["pad the axis", "spread another axis, or none"],
+                    tries=["pad the axis", "shard another axis, or none"],
                 )
-        util.remember(_fitting, key, True, 4096)
+        util.remember(_compatible, key, True, 4096)
 
     def check_rank(self, shape: Sequence[int], what: str | None = None) -> None:
         """Raise ValueError unless a value of this shape has as many axes as the spec."""
@@ -829,7 +829,7 @@ def shard_positions_of(hlo: Any, ndim: int, n: int) -> np.ndarray[Any, Any]:
     return positions
 
 
-def named(hlo: Any, mesh: Mesh, ndim: int, kind: str | None = None) -> Any:
+def sharding_of_hlo(hlo: Any, mesh: Mesh, ndim: int, kind: str | None = None) -> Any:
     """Return an XLA sharding over a mesh's devices, as a `NamedSharding` if a spec
     expresses it."""
     num_shards, positions = (
