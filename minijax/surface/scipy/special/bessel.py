@@ -27,14 +27,16 @@ __all__ = ("i0", "i0e", "i1", "i1e", "bessel_jn")
 REAL = "x: real array or number; integers become floats."
 
 
-@special("Modified Bessel function of order 0, :math:`I_0(x)`.", "1. -> 1.26607", REAL)
+@special(
+    "Compute the modified Bessel function of order 0, :math:`I_0(x)`.", "1. -> 1.26607", REAL
+)
 def i0(x: ArrayLike) -> Any:
     (x,) = promote_args_inexact("i0", x)
     return modified_bessel_0(x)
 
 
 @special(
-    "Modified Bessel function of order 0, scaled: :math:`e^{-|x|} I_0(x)`.",
+    "Compute the modified Bessel function of order 0, scaled: :math:`e^{-|x|} I_0(x)`.",
     "1. -> 0.46576",
     REAL,
 )
@@ -42,14 +44,16 @@ def i0e(x: ArrayLike) -> Any:
     return lax.bessel_i0e(*promote_args_inexact("i0e", x))
 
 
-@special("Modified Bessel function of order 1, :math:`I_1(x)`.", "1. -> 0.56516", REAL)
+@special(
+    "Compute the modified Bessel function of order 1, :math:`I_1(x)`.", "1. -> 0.56516", REAL
+)
 def i1(x: ArrayLike) -> Any:
     (x,) = promote_args_inexact("i1", x)
     return modified_bessel_1(x)
 
 
 @special(
-    "Modified Bessel function of order 1, scaled: :math:`e^{-|x|} I_1(x)`.",
+    "Compute the modified Bessel function of order 1, scaled: :math:`e^{-|x|} I_1(x)`.",
     "1. -> 0.20791",
     REAL,
 )

@@ -73,7 +73,7 @@ _dawson.defjvps(
 
 
 @special(
-    r"Dawson's integral, :math:`F(x) = e^{-x^2} \int_0^x e^{t^2} dt`.",
+    r"Compute Dawson's integral, :math:`F(x) = e^{-x^2} \int_0^x e^{t^2} dt`.",
     "1. -> 0.53808",
     "x: real array or number; integers become floats.",
     raises="ValueError: x is complex.",

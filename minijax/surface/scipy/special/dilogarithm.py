@@ -68,7 +68,8 @@ _spence.defjvps(lambda t, ans, x: -t * _slope(x))
 
 
 @special(
-    r"Spence's function, :math:`\int_1^x \frac{\ln t}{1 - t} dt`; nan for negative numbers.",
+    r"Compute Spence's function, :math:`\int_1^x \frac{\ln t}{1 - t} dt`; nan for"
+    r" negative numbers.",
     "2. -> -0.82247",
     "x: array or number of float32 or float64.",
     raises="TypeError: x is of another dtype.",

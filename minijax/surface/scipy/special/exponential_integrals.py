@@ -123,7 +123,8 @@ _expi.defjvps(lambda t, ans, x: t * (lax.exp(x) / x))
 
 
 @special(
-    r"Exponential integral, :math:`\mathrm{Ei}(x) = -\int_{-x}^\infty \frac{e^{-t}}{t} dt`,"
+    r"Compute the exponential integral,"
+    r" :math:`\mathrm{Ei}(x) = -\int_{-x}^\infty \frac{e^{-t}}{t} dt`,"
     " the principal value.",
     "1. -> 1.89512",
     f"x: {REAL}",
@@ -144,8 +145,8 @@ _exp1.defjvps(lambda t, ans, x: -t * lax.exp(-x) / x)
 
 
 @special(
-    r"Exponential integral, :math:`E_1(x) = \int_x^\infty \frac{e^{-t}}{t} dt`; nan for"
-    " negative numbers.",
+    r"Compute the exponential integral,"
+    r" :math:`E_1(x) = \int_x^\infty \frac{e^{-t}}{t} dt`; nan for negative numbers.",
     "1. -> 0.21938",
     f"x: {REAL}",
     raises=NO_COMPLEX,
@@ -223,7 +224,7 @@ _expn.defjvps(None, lambda t, ans, n, x: t * _slope(ans, n, x))
 
 
 @special(
-    r"Exponential integral of an order,"
+    r"Compute the exponential integral of an order,"
     r" :math:`E_n(x) = \int_1^\infty \frac{e^{-xt}}{t^n} dt`; nan for negative numbers.  It"
     " is differentiable only by x.",
     "2, 1. -> 0.14850",

@@ -111,7 +111,7 @@ _wofz.defjvps(lambda t, ans, z: t * (const(z, 2j / math.sqrt(math.pi)) - 2 * z *
 
 
 @special(
-    r"Faddeeva's function, :math:`w(z) = e^{-z^2} \mathrm{erfc}(-iz)`.",
+    r"Compute Faddeeva's function, :math:`w(z) = e^{-z^2} \mathrm{erfc}(-iz)`.",
     "1j -> 0.42758+0.00000j",
     "z: real or complex array or number.",
     returns="A complex array of its shape.",
@@ -128,7 +128,7 @@ def _at_least_float32(dtype: Any) -> Any:
 
 
 @special(
-    r"Complementary error function, scaled: :math:`e^{x^2} \mathrm{erfc}(x)`.",
+    r"Compute the complementary error function, scaled: :math:`e^{x^2} \mathrm{erfc}(x)`.",
     "1. -> 0.42758",
     "x: real or complex array or number; integers become floats.",
 )

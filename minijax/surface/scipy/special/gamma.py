@@ -56,8 +56,8 @@ def _of_lgamma(name: str, *xs: Any) -> Any:
 
 
 @special(
-    r"Logarithm of the gamma function's magnitude, :math:`\ln |\Gamma(x)|`: inf at 0, -1,"
-    " -2 ...",
+    r"Compute the logarithm of the gamma function's magnitude, :math:`\ln |\Gamma(x)|`:"
+    r" inf at 0, -1, -2 ...",
     "0.5 -> 0.57236",
     f"x: {REAL}",
 )
@@ -79,7 +79,7 @@ def _sign(x: Any) -> Any:
 
 
 @special(
-    r"Sign of the gamma function :math:`\Gamma(x)`; nan at -1, -2 ...",
+    r"Compute the sign of the gamma function :math:`\Gamma(x)`; nan at -1, -2 ...",
     "-0.5 -> -1.0",
     f"x: {REAL}",
     raises=NO_COMPLEX,
@@ -90,8 +90,8 @@ def gammasgn(x: ArrayLike) -> Any:
 
 
 @special(
-    r"Gamma function, :math:`\Gamma(x) = \int_0^\infty t^{x-1} e^{-t} dt`; nan at -1, -2"
-    " ...",
+    r"Compute the gamma function, :math:`\Gamma(x) = \int_0^\infty t^{x-1} e^{-t} dt`;"
+    r" nan at -1, -2 ...",
     "0.5 -> 1.77245",
     f"x: {BOTH}",
 )
@@ -122,7 +122,8 @@ _gamma.defjvps(lambda t, ans, x: t * (ans * lax.digamma(x)))
 
 
 @special(
-    r"Logarithm of the gamma function, :math:`\ln \Gamma(x)`; for complex numbers the"
+    r"Compute the logarithm of the gamma function, :math:`\ln \Gamma(x)`; for complex"
+    r" numbers the"
     " branch that is continuous off the negative axis, and nan for negative real numbers.",
     "0.5 -> 0.57236",
     f"x: {BOTH}",
@@ -159,7 +160,7 @@ def _log_beta(a: Any, b: Any) -> Any:
 
 
 @special(
-    r"Logarithm of the beta function's magnitude, :math:`\ln |B(a, b)|`.",
+    r"Compute the logarithm of the beta function's magnitude, :math:`\ln |B(a, b)|`.",
     "2., 3. -> -2.48491",
     f"a, b: {REAL}",
 )
@@ -168,7 +169,7 @@ def betaln(a: ArrayLike, b: ArrayLike) -> Any:
 
 
 @special(
-    r"Beta function, :math:`B(a, b) = \Gamma(a) \Gamma(b) / \Gamma(a + b)`.",
+    r"Compute the beta function, :math:`B(a, b) = \Gamma(a) \Gamma(b) / \Gamma(a + b)`.",
     "2., 3. -> 0.08333",
     f"a, b: {REAL}",
     raises=NO_COMPLEX,
@@ -288,7 +289,8 @@ _of_next.defjvps(lambda t, ans, n: t * (ans * lax.digamma(n + 1)))
 
 
 @special(
-    r"Number of combinations of k of N things, :math:`\binom{N}{k}`; 0 unless 0 <= k <= N.",
+    r"Compute the number of combinations of k of N things, :math:`\binom{N}{k}`; 0 unless"
+    r" 0 <= k <= N.",
     "5., 2. -> 10.000",
     f"N, k: {REAL}",
     "repetition: whether things may be chosen repeatedly.",
@@ -363,7 +365,7 @@ _rising.defjvps(_by_z, lambda t, ans, z, m: t * (lax.digamma(z + m) * ans))
 
 
 @special(
-    r"Rising factorial (Pochhammer's symbol), :math:`\Gamma(z + m) / \Gamma(z)`.",
+    r"Compute the rising factorial (Pochhammer's symbol), :math:`\Gamma(z + m) / \Gamma(z)`.",
     "2., 3. -> 24.000",
     f"z, m: {REAL}",
     raises=NO_COMPLEX,

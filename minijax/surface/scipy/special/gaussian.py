@@ -26,14 +26,17 @@ LOG_ROOT_TAU = math.log(2 * math.pi) / 2
 
 
 @special(
-    r"Error function, :math:`\frac{2}{\sqrt\pi} \int_0^x e^{-t^2} dt`.", "0.5 -> 0.52050", REAL
+    r"Compute the error function, :math:`\frac{2}{\sqrt\pi} \int_0^x e^{-t^2} dt`.",
+    "0.5 -> 0.52050",
+    REAL,
 )
 def erf(x: ArrayLike) -> Any:
     return lax.erf(*promote_args_inexact("erf", x))
 
 
 @special(
-    r"Complementary error function, :math:`1 - \mathrm{erf}(x)`, without cancellation.",
+    r"Compute the complementary error function, :math:`1 - \mathrm{erf}(x)`, without"
+    r" cancellation.",
     "0.5 -> 0.47950",
     REAL,
 )
@@ -42,8 +45,8 @@ def erfc(x: ArrayLike) -> Any:
 
 
 @special(
-    r"Inverse error function, :math:`\mathrm{erf}^{-1}(x)`: infinite at -1 and 1, nan"
-    " beyond.",
+    r"Compute the inverse error function, :math:`\mathrm{erf}^{-1}(x)`: infinite at -1"
+    r" and 1, nan beyond.",
     "0.5 -> 0.47694",
     REAL,
 )
@@ -68,7 +71,7 @@ def _below(x: Any) -> Any:
 
 
 @special(
-    r"Normal distribution function,"
+    r"Compute the normal distribution function,"
     r" :math:`\Phi(x) = \frac{1}{\sqrt{2\pi}} \int_{-\infty}^x e^{-t^2/2} dt`.",
     "1. -> 0.84134",
     f"x: {FLOAT}",
@@ -152,8 +155,8 @@ _ndtri_slope.defjvps(lambda t, ans, p: t * (_ndtri(p) * ans * ans))
 
 
 @special(
-    r"Quantiles of the normal distribution, :math:`\Phi^{-1}(p)`: infinite at 0 and 1,"
-    " nan beyond.",
+    r"Compute the quantiles of the normal distribution, :math:`\Phi^{-1}(p)`: infinite at"
+    r" 0 and 1, nan beyond.",
     "0.75 -> 0.67449",
     f"p: {FLOAT}",
     raises=WRONG.format("p"),

@@ -186,7 +186,7 @@ _hyp1f1 = with_forward_slopes(
 
 
 @special(
-    r"Confluent hypergeometric function,"
+    r"Compute the confluent hypergeometric function,"
     r" :math:`{}_1F_1(a; b; x) = \sum_k \frac{(a)_k}{(b)_k} \frac{x^k}{k!}`.",
     "1., 2., 1. -> 1.71828",
     f"a, b: parameters, {REAL}",
@@ -323,7 +323,7 @@ _hyp2f1 = with_forward_slopes(_gauss, functools.partial(_gauss, finite=False), 4
 
 
 @special(
-    r"Hypergeometric function,"
+    r"Compute the hypergeometric function,"
     r" :math:`{}_2F_1(a, b; c; x) = \sum_k \frac{(a)_k (b)_k}{(c)_k} \frac{x^k}{k!}`.",
     "1., 1., 2., 0.5 -> 1.38629",
     f"a, b, c: parameters, {REAL}",

@@ -17,7 +17,7 @@ REAL = "real array or number; integers become floats."
 
 
 @special(
-    r"Lower incomplete gamma function,"
+    r"Compute the lower incomplete gamma function,"
     r" :math:`P(a, x) = \frac{1}{\Gamma(a)} \int_0^x t^{a-1} e^{-t} dt`.",
     "2., 1. -> 0.26424",
     f"a: the parameter, {REAL}",
@@ -29,7 +29,7 @@ def gammainc(a: ArrayLike, x: ArrayLike) -> Any:
 
 
 @special(
-    r"Upper incomplete gamma function, :math:`Q(a, x) = 1 - P(a, x)`, without"
+    r"Compute the upper incomplete gamma function, :math:`Q(a, x) = 1 - P(a, x)`, without"
     " cancellation.",
     "2., 1. -> 0.73576",
     f"a: the parameter, {REAL}",
@@ -41,7 +41,7 @@ def gammaincc(a: ArrayLike, x: ArrayLike) -> Any:
 
 
 @special(
-    r"Incomplete beta function,"
+    r"Compute the incomplete beta function,"
     r" :math:`I_x(a, b) = \frac{1}{B(a, b)} \int_0^x t^{a-1} (1-t)^{b-1} dt`."
     "  It is differentiable only by x.",
     "2., 3., 0.5 -> 0.68750",

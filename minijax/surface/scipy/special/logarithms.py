@@ -75,7 +75,7 @@ _xlogx.defjvps(lambda t, ans, x: t * (lax.log(x) + 1))
 
 
 @special(
-    r"x times the logarithm of y, :math:`x \ln y`, and 0 where x is 0.",
+    r"Compute x times the logarithm of y, :math:`x \ln y`, and 0 where x is 0.",
     "2., 3. -> 2.19722",
     f"x: {REAL}",
     f"y: {REAL}",
@@ -85,7 +85,7 @@ def xlogy(x: ArrayLike, y: ArrayLike) -> Any:
 
 
 @special(
-    r"x times the logarithm of 1 + y, :math:`x \ln(1 + y)`, and 0 where x is 0.",
+    r"Compute x times the logarithm of 1 + y, :math:`x \ln(1 + y)`, and 0 where x is 0.",
     "2., 3. -> 2.77259",
     f"x: {REAL}",
     f"y: {REAL}",
@@ -100,7 +100,7 @@ NO_COMPLEX = "ValueError: an argument is complex."
 
 
 @special(
-    r"Entropy of a probability, :math:`-x \ln x`; 0 at 0, -inf below.",
+    r"Compute the entropy of a probability, :math:`-x \ln x`; 0 at 0, -inf below.",
     "0.5 -> 0.34657",
     f"x: {REAL}",
     raises=NO_COMPLEX,
@@ -193,8 +193,8 @@ _divergence.defjvps(
 
 
 @special(
-    r"Relative entropy of two probabilities, :math:`p \ln(p / q)`; 0 where p is 0 and q"
-    " is not negative, inf where one is out of range.",
+    r"Compute the relative entropy of two probabilities, :math:`p \ln(p / q)`; 0 where p"
+    r" is 0 and q is not negative, inf where one is out of range.",
     "0.5, 0.25 -> 0.34657",
     f"p: {REAL}",
     f"q: {REAL}",
@@ -206,7 +206,8 @@ def rel_entr(p: ArrayLike, q: ArrayLike) -> Any:
 
 
 @special(
-    r"Kullback-Leibler divergence of two probabilities, :math:`p \ln(p / q) - p + q`.",
+    r"Compute the Kullback-Leibler divergence of two probabilities,"
+    r" :math:`p \ln(p / q) - p + q`.",
     "0.5, 0.25 -> 0.09657",
     f"p: {REAL}",
     f"q: {REAL}",
@@ -261,7 +262,7 @@ _box_cox.defjvps(
 
 
 @special(
-    r"Box-Cox transformation, :math:`(x^\lambda - 1) / \lambda`; for λ = 0,"
+    r"Compute the Box-Cox transformation, :math:`(x^\lambda - 1) / \lambda`; for λ = 0,"
     r" :math:`\ln x`.",
     "4., 0.5 -> 2.00000",
     f"x: {REAL}",
@@ -274,8 +275,8 @@ def boxcox(x: ArrayLike, lmbda: ArrayLike) -> Any:
 
 
 @special(
-    r"Box-Cox transformation of 1 + x, :math:`((1 + x)^\lambda - 1) / \lambda`; for λ ="
-    r" 0, :math:`\ln(1 + x)`.",
+    r"Compute the Box-Cox transformation of 1 + x,"
+    r" :math:`((1 + x)^\lambda - 1) / \lambda`; for λ = 0, :math:`\ln(1 + x)`.",
     "3., 0.5 -> 2.00000",
     f"x: {REAL}",
     f"lmbda: the power λ, {REAL}",
@@ -317,7 +318,7 @@ _logit.defjvps(lambda t, ans, x: t * _logit_slope(x))  # type: ignore[attr-defin
 
 
 @special(
-    r"Logarithm of the odds, :math:`\ln(x / (1 - x))`, the inverse of `expit`.",
+    r"Compute the logarithm of the odds, :math:`\ln(x / (1 - x))`, the inverse of `expit`.",
     "0.75 -> 1.09861",
     f"x: {REAL}",
 )
@@ -326,7 +327,7 @@ def logit(x: ArrayLike) -> Any:
 
 
 @special(
-    "Logistic function, :math:`1 / (1 + e^{-x})`, the inverse of `logit`.",
+    "Compute the logistic function, :math:`1 / (1 + e^{-x})`, the inverse of `logit`.",
     "1. -> 0.73106",
     f"x: {REAL}",
 )

@@ -104,7 +104,7 @@ _owens_t.defjvps(
 
 
 @special(
-    r"Owen's T function, :math:`\frac{1}{2\pi} \int_0^a"
+    r"Compute Owen's T function, :math:`\frac{1}{2\pi} \int_0^a"
     r" \frac{e^{-h^2 (1 + t^2) / 2}}{1 + t^2} dt`.",
     "1., 0.5 -> 0.04306",
     "h, a: real array or number; integers become floats.",

@@ -143,7 +143,8 @@ def _sici_jvp(primals: Any, tangents: Any) -> Any:
 
 
 @special(
-    r"Sine and cosine integrals, :math:`\mathrm{Si}(x) = \int_0^x \frac{\sin t}{t} dt` and"
+    r"Compute the sine and cosine integrals,"
+    r" :math:`\mathrm{Si}(x) = \int_0^x \frac{\sin t}{t} dt` and"
     r" :math:`\mathrm{Ci}(x) = -\int_{|x|}^\infty \frac{\cos t}{t} dt`.",
     "1. -> 0.94608 0.33740",
     REAL,
@@ -225,7 +226,7 @@ def _phase_jvp(primals: Any, tangents: Any) -> Any:
 
 
 @special(
-    r"Fresnel integrals, :math:`S(x) = \int_0^x \sin(\pi t^2 / 2) dt` and"
+    r"Compute the Fresnel integrals, :math:`S(x) = \int_0^x \sin(\pi t^2 / 2) dt` and"
     r" :math:`C(x) = \int_0^x \cos(\pi t^2 / 2) dt`.",
     "1. -> 0.43826 0.77989",
     REAL,

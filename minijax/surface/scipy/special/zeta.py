@@ -18,7 +18,8 @@ REAL = "real array or number; integers become floats."
 
 
 @special(
-    r"Digamma function, :math:`\psi(x) = \Gamma'(x) / \Gamma(x)`; nan at 0, -1, -2 ...",
+    r"Compute the digamma function, :math:`\psi(x) = \Gamma'(x) / \Gamma(x)`; nan at 0,"
+    r" -1, -2 ...",
     "1. -> -0.57722",
     f"x: {REAL}",
 )
@@ -27,7 +28,7 @@ def digamma(x: ArrayLike) -> Any:
 
 
 @special(
-    r"Derivatives of the digamma function, :math:`\psi^{(n)}(x)`.",
+    r"Compute the derivatives of the digamma function, :math:`\psi^{(n)}(x)`.",
     "1, 1. -> 1.64493",
     "n: the order, integers from 0.",
     f"x: {REAL}",
@@ -88,7 +89,7 @@ _zeta.defjvps(
 
 
 @special(
-    r"Hurwitz's zeta function, :math:`\zeta(x, q) = \sum_{k \ge 0} (k + q)^{-x}`.",
+    r"Compute the Hurwitz zeta function, :math:`\zeta(x, q) = \sum_{k \ge 0} (k + q)^{-x}`.",
     "2., 1. -> 1.64493",
     f"x: the exponent, {REAL}",
     f"q: the offset, {REAL}",

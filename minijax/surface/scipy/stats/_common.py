@@ -54,17 +54,17 @@ Formula = Callable[..., Any]
 
 # The summary of each function, by its name; {} is the name of the distribution.
 SUMMARIES = {
-    "logpdf": "Logarithm of the density of the {}",
-    "pdf": "Density of the {}",
-    "logpmf": "Logarithm of the probability of a value of the {}",
-    "pmf": "Probability of a value of the {}",
-    "cdf": "Distribution function of the {}",
-    "logcdf": "Logarithm of the distribution function of the {}",
-    "sf": "Survival function of the {}",
-    "logsf": "Logarithm of the survival function of the {}",
-    "ppf": "Quantiles of the {}: inverse of its distribution function",
-    "isf": "Inverse of the survival function of the {}",
-    "entropy": "Entropy of the {}, in nats",
+    "logpdf": "Return the logarithm of the density of the {}",
+    "pdf": "Return the density of the {}",
+    "logpmf": "Return the logarithm of the probability of a value of the {}",
+    "pmf": "Return the probability of a value of the {}",
+    "cdf": "Return the distribution function of the {}",
+    "logcdf": "Return the logarithm of the distribution function of the {}",
+    "sf": "Return the survival function of the {}",
+    "logsf": "Return the logarithm of the survival function of the {}",
+    "ppf": "Return the quantiles of the {}: inverse of its distribution function",
+    "isf": "Return the inverse of the survival function of the {}",
+    "entropy": "Return the entropy of the {}, in nats",
 }
 # The function that another is computed from, if it has no formula of its own.
 DERIVED = {
