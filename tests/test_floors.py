@@ -178,7 +178,7 @@ def test_imports_stand_on_top(path):
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda p: str(p.relative_to(ROOT)))
-def test_no_primitive_is_asked_for_by_name(path):
+def test_no_primitive_is_looked_up_by_name(path):
     """Outside the core, which reads pickles, and what looks at programs from outside."""
     rooms = path.relative_to(ROOT).parts
     if rooms[0] not in ("ir", "tools"):

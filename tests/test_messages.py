@@ -100,7 +100,7 @@ def test_foreign_tracers_are_called_that(fun):
         fun(Foreign())
 
 
-def test_named_tuples_and_other_subclasses_are_asked():
+def test_named_tuples_and_other_subclasses_are_queried():
     class Pair(collections.namedtuple("Pair", "a b")):
         def __radd__(self, x):
             return "asked"

@@ -31,11 +31,11 @@ _WARNED = {
     " then use `jax.sharding.get_abstract_mesh()` to get the current mesh.": "thread_resources",
 }
 
-_GONE = "jax.interpreters.pxla.{} was removed in JAX v0.10.0."
+_REMOVED_MESSAGE = "jax.interpreters.pxla.{} was removed in JAX v0.10.0."
 
 _REMOVED = {
-    _GONE: "MapTracer PmapExecutable parallel_callable shard_args",
-    f"{_GONE} Please use `jax.shard_map` instead of `jax.pmap`.": """
+    _REMOVED_MESSAGE: "MapTracer PmapExecutable parallel_callable shard_args",
+    f"{_REMOVED_MESSAGE} Please use `jax.shard_map` instead of `jax.pmap`.": """
         Chunked NoSharding Replicated ShardedAxis ShardingSpec Unstacked spec_to_indices
     """,
 }

@@ -46,7 +46,7 @@ def test_wrong_types():
         check_jaxpr(jaxpr.replace(eqns=eqns, outvars=[wrong]))
 
 
-def test_each_stage_is_checked_when_asked(monkeypatch):
+def test_each_stage_is_checked_on_request(monkeypatch):
     prim = mj.lax.sin_p
     with mj.enable_checks(True):
         right = prim.abstract
