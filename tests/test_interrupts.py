@@ -241,7 +241,7 @@ import sys, threading
 by_cpp = []
 def watch(event, args):
     if event == "import" and args[0].startswith("jaxlib.mlir.dialects."):
-        if threading.current_thread().name != "load_whole":
+        if threading.current_thread().name != "load_uninterrupted":
             by_cpp.append(args[0])
 sys.addaudithook(watch)
 import minijax as mj, minijax.numpy as jnp

@@ -30,7 +30,7 @@ def load_uninterrupted(module: str) -> Any:
     """
     if module not in sys.modules and not _imp.lock_held():
         load = importlib.import_module
-        thread = threading.Thread(name="load_whole", target=load, args=(module,))
+        thread = threading.Thread(name="load_uninterrupted", target=load, args=(module,))
         with contextlib.suppress(RuntimeError):  # at exit no thread can start
             thread.start()
             thread.join()
