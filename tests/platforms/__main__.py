@@ -49,15 +49,15 @@ def outcomes(python: str, library: str, platform: str, numbers: list[int]) -> di
     return results
 
 
-def difference(mine: dict, theirs: dict) -> str:
+def difference(own: dict, theirs: dict) -> str:
     """Return how JAX differs in a sample, or an empty text."""
-    if "error" in mine and "error" not in theirs:
-        return f"JAX compiles it; here {': '.join(mine['error'])}"
-    if "error" in theirs and "error" not in mine:
+    if "error" in own and "error" not in theirs:
+        return f"JAX compiles it; here {': '.join(own['error'])}"
+    if "error" in theirs and "error" not in own:
         return f"compiles; under JAX {': '.join(theirs['error'])}"
     for kind, source in (("calls", "module"), ("made", "program")):
-        if mine.get(kind) != theirs.get(kind):
-            ours, others = set(mine.get(kind, ())), set(theirs.get(kind, ()))
+        if own.get(kind) != theirs.get(kind):
+            ours, others = set(own.get(kind, ())), set(theirs.get(kind, ()))
             return (
                 f"calls in the {source}: here alone {sorted(ours - others)}, in JAX"
                 f" alone {sorted(others - ours)}"
@@ -79,13 +79,13 @@ def main() -> None:
     ]
     bad, differing = 0, {}
     for platform in options.on:
-        mine = outcomes(sys.executable, "minijax", platform, numbers)
+        own = outcomes(sys.executable, "minijax", platform, numbers)
         theirs = {}
         if options.jax:
             theirs = outcomes(options.jax, "jax", platform, numbers)
         failed = 0
         for i in numbers:
-            name, outcome = SAMPLES[i].name, mine[i]
+            name, outcome = SAMPLES[i].name, own[i]
             differing[f"{platform} {name}"] = outcome, theirs.get(i)
             failed += "error" in outcome
             if theirs:

@@ -46,10 +46,10 @@ def structs(jax, sample):
     return [jax.ShapeDtypeStruct(s, jax.numpy.dtype(DTYPES[d])) for d, s in sample.types]
 
 
-def lowered(jax, sample, found):
-    mesh = jax.sharding.Mesh(np.array(found), ("i",))
+def lowered(jax, sample, device_list):
+    mesh = jax.sharding.Mesh(np.array(device_list), ("i",))
     spec = jax.sharding.PartitionSpec("i") if sample.spread else None
-    on_one_device = jax.sharding.SingleDeviceSharding(found[0])
+    on_one_device = jax.sharding.SingleDeviceSharding(device_list[0])
     in_sharding = jax.sharding.NamedSharding(mesh, spec) if sample.spread else on_one_device
     out = None if sample.spread else on_one_device
     run = jax.jit(function(sample, jax, mesh), in_shardings=in_sharding, out_shardings=out)
@@ -67,11 +67,11 @@ def calls(text):
     return sorted(set(targets))
 
 
-def outcome(jax, sample, found, compiles=True):
+def outcome(jax, sample, device_list, compiles=True):
     start = time.perf_counter()
     out = {}
     try:
-        low = lowered(jax, sample, found)
+        low = lowered(jax, sample, device_list)
         out["calls"] = calls(low.as_text())
         if compiles:
             out["made"] = sorted(set(COMPILED_TARGET.findall(low.compile().as_text())))
@@ -83,9 +83,9 @@ def outcome(jax, sample, found, compiles=True):
 
 def main():
     jax = library(sys.argv[1])
-    found = devices(jax, sys.argv[2])
+    device_list = devices(jax, sys.argv[2])
     for line in sys.stdin:
-        note = outcome(jax, SAMPLES[int(line)], found)
+        note = outcome(jax, SAMPLES[int(line)], device_list)
         print("@" + json.dumps([int(line), note]), flush=True)
 
 
