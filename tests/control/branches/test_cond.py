@@ -71,7 +71,7 @@ PROGRAMS = {
 
 
 @pytest.mark.parametrize("name", PROGRAMS)
-def test_it_gives_what_the_branch_gives(name):
+def test_it_returns_the_result_of_the_branch(name):
     agree(*PROGRAMS[name], X)
 
 
@@ -222,7 +222,7 @@ def test_operands_are_no_residuals_again():
     assert len(first.outvars) == 1
 
 
-def test_what_all_branches_hand_on_is_no_result():
+def test_operands_that_all_branches_return_are_not_results():
     def f(p, x, y):
         return lax.cond(p, lambda x, y: (x, y, x * y), lambda x, y: (x, x, y), x, y)
 
@@ -230,8 +230,8 @@ def test_what_all_branches_hand_on_is_no_result():
     eqn = only(jaxpr, "cond")
     assert len(eqn.outvars) == 2 and jaxpr.jaxpr.outvars[0] is jaxpr.jaxpr.invars[1]
     for p, expected in ((True, (X, W, X * W)), (False, (X, X, W))):
-        for got, want in zip(f(p, X, W), expected, strict=True):
-            assert isinstance(got, mj.Array) and (got == want).all()
+        for got, value in zip(f(p, X, W), expected, strict=True):
+            assert isinstance(got, mj.Array) and (got == value).all()
     # An operand that no lane changes is not spread over the lanes.
     lanes = mj.vmap(lambda p: f(p, X, W)[0], out_axes=None)
     assert lanes(np.array([True, False])).shape == X.shape
@@ -409,7 +409,7 @@ def test_signatures_are_plain():
     assert list(inspect.signature(lax.cond).parameters)[:3] == ["pred", "true_fun", "false_fun"]
 
 
-def test_a_rule_that_chooses_by_lane_can_be_turned_around():
+def test_a_rule_that_chooses_by_lane_can_be_transposed():
     """Under vmap, a cond in a custom rule masks tangents, which are linear operands."""
 
     @mj.custom_jvp
@@ -422,15 +422,15 @@ def test_a_rule_that_chooses_by_lane_can_be_turned_around():
         slope = lambda t: lax.cond(x > 0.5, lambda t: 3 * x**2 * t, lambda t: x * t, t)
         return f(x), slope(t)
 
-    want = np.where(X > 0.5, 3 * X**2, X)
-    np.testing.assert_allclose(mj.grad(lambda x: mj.vmap(f)(x).sum())(X), want, rtol=1e-6)
+    expected = np.where(X > 0.5, 3 * X**2, X)
+    np.testing.assert_allclose(mj.grad(lambda x: mj.vmap(f)(x).sum())(X), expected, rtol=1e-6)
     matrices = np.eye(5, dtype=np.float32) * [[[2.0]], [[0.0]]]
     got = mj.grad(lambda a: mj.vmap(jnp.linalg.det)(a).sum())(jnp.asarray(matrices))
     np.testing.assert_allclose(got, [16 * np.eye(5), np.zeros((5, 5))], atol=1e-4)
 
 
-def test_a_tangent_that_is_stopped_cannot_be_turned_around():
-    """The tangent counts: its cotangent is not zero, so that there is none."""
+def test_a_stopped_tangent_cannot_be_transposed():
+    """The tangent is used, so its cotangent is not zero, and transposing raises."""
     f = mj.custom_jvp(lambda x: x)
     f.defjvp(lambda p, t: (f(*p), lax.stop_gradient(t[0])))
     assert mj.jvp(f, (1.0,), (2.0,))[1] == 2.0

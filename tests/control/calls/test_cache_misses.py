@@ -1,4 +1,4 @@
-"""`no_tracing` and `explain_cache_misses`: what is traced again, and why."""
+"""`no_tracing` and `explain_cache_misses`: reports of repeated traces."""
 
 import logging
 
@@ -26,23 +26,23 @@ def test_tracing_can_be_forbidden():
 def test_misses_are_explained(caplog):
     f = mj.jit(lambda x, n: x * n, static_argnums=1)
 
-    def said(*args):
+    def logged(*args):
         caplog.clear()
         with caplog.at_level(logging.WARNING, "minijax"):
             f(*args)
         return "\n".join(r.getMessage() for r in caplog.records)
 
     with mj.explain_cache_misses():
-        first = said(1.0, 2)
+        first = logged(1.0, 2)
         assert "TRACING CACHE MISS at" in first
         assert "test_cache_misses.py" in first
         assert "never seen function: <lambda>" in first
-        assert said(3.0, 2) == ""
-        assert "x: known ~float32[], now float32[3]" in said(jnp.ones(3), 2)
-        assert "static arguments differ" in said(1.0, 5)
+        assert logged(3.0, 2) == ""
+        assert "x: known ~float32[], now float32[3]" in logged(jnp.ones(3), 2)
+        assert "static arguments differ" in logged(1.0, 5)
         with mj.default_matmul_precision("highest"):
-            assert "options that change tracing differ" in said(1.0, 2)
-    assert said(jnp.ones(5), 2) == ""
+            assert "options that change tracing differ" in logged(1.0, 2)
+    assert logged(jnp.ones(5), 2) == ""
 
 
 def test_copies_to_the_host_start():

@@ -1,4 +1,4 @@
-"""ensure_compile_time_eval: what holds no tracer is evaluated, the rest is recorded."""
+"""ensure_compile_time_eval: operations without tracers are evaluated, others recorded."""
 
 import numpy as np
 import pytest
@@ -95,18 +95,18 @@ PROGRAMS = [
 ]
 
 
-@pytest.mark.parametrize(("f", "want"), PROGRAMS, ids=lambda p: getattr(p, "__name__", ""))
-def test_evaluates_what_holds_no_tracer(f, want):
+@pytest.mark.parametrize(("f", "expected"), PROGRAMS, ids=lambda p: getattr(p, "__name__", ""))
+def test_evaluates_what_holds_no_tracer(f, expected):
     def folded(x):
         with FOLD():
             return f(x)
 
-    assert mj.jit(folded)(X).tolist() == want
-    assert folded(X).tolist() == want
-    assert mj.vmap(folded)(X[None])[0].tolist() == want
+    assert mj.jit(folded)(X).tolist() == expected
+    assert folded(X).tolist() == expected
+    assert mj.vmap(folded)(X[None])[0].tolist() == expected
     if f is not rule_over_tracer:  # which says nothing about what it closes over
         pushed = mj.jit(lambda x: mj.jvp(folded, (x,), (x,))[0])
-        assert pushed(X).tolist() == want
+        assert pushed(X).tolist() == expected
 
 
 def test_only_the_rest_is_in_the_program():
@@ -144,7 +144,7 @@ def test_values_of_tracers_are_still_unknown():
         mj.jit(f)(X)
 
 
-def test_lanes_know_their_number():
+def test_axis_size_is_available_in_lanes():
     def f(x):
         with FOLD():
             return lax.axis_index("i") + x, lax.psum(1, "i"), lax.psum(x, "i")

@@ -57,8 +57,8 @@ def test_transformations_go_through_the_decomposition():
     f = lambda x: scale(jnp.sin(x), by=3.0)[0].sum()
     np.testing.assert_allclose(mj.grad(f)(X), 3 * jnp.cos(X), rtol=1e-6)
     np.testing.assert_allclose(mj.jit(mj.vmap(f))(X), 3 * jnp.sin(X).sum(1), rtol=1e-5)
-    again = mj.hessian(lambda x: scale(x * x)[0])(3.0)
-    assert again == 4.0
+    hessian = mj.hessian(lambda x: scale(x * x)[0])(3.0)
+    assert hessian == 4.0
 
 
 def test_errors():

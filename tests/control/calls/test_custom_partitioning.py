@@ -1,4 +1,4 @@
-"""Functions that say themselves how parts are computed, on eight devices.
+"""Functions that define their own partitioning, on eight devices.
 
 Errors and rules' texts are recorded from JAX 0.10.2.
 """
@@ -29,32 +29,32 @@ def mesh():
     return Mesh(np.array(mj.devices()[:8]).reshape(4, 2), ("x", "y"))
 
 
-def laid(mesh, x, *spec):
+def sharded_array(mesh, x, *spec):
     return mj.device_put(x, NamedSharding(mesh, P(*spec)))
 
 
-def test_parts_are_computed_as_the_function_says(mesh, tmp_path):
-    told = []
+def test_shards_are_computed_by_partition(mesh, tmp_path):
+    calls = []
 
     @custom_partitioning
     def cumulated(x):
         return jnp.cumsum(x, axis=1)
 
     def partition(mesh, args, result):
-        told.append((args[0].shape, args[0].sharding.spec, result.sharding.spec))
-        lie = NamedSharding(mesh, P(args[0].sharding.spec[0], None))
-        return mesh, lambda x: jnp.cumsum(x, axis=1), lie, (lie,)
+        calls.append((args[0].shape, args[0].sharding.spec, result.sharding.spec))
+        sharding = NamedSharding(mesh, P(args[0].sharding.spec[0], None))
+        return mesh, lambda x: jnp.cumsum(x, axis=1), sharding, (sharding,)
 
     assert cumulated.def_partition(partition, sharding_rule="... i -> ... i") is partition
     with config.CACHE_DIR(str(tmp_path)):
-        run = mj.jit(cumulated).lower(laid(mesh, X, "x", "y")).compile()
-    y = run(laid(mesh, X, "x", "y"))
+        run = mj.jit(cumulated).lower(sharded_array(mesh, X, "x", "y")).compile()
+    y = run(sharded_array(mesh, X, "x", "y"))
     assert np.array_equal(y, X.cumsum(1)) and y.sharding.spec[0] == "x"
-    assert told == [((8, 4), P("x", "y"), P("x", "y"))]
-    text = run.as_text()  # each device has its rows: nothing meets along x
+    assert calls == [((8, 4), P("x", "y"), P("x", "y"))]
+    text = run.as_text()  # each device has its rows: no communication along x
     assert "f32[2,4]" in text and "f32[8,4]" not in text
-    kept = [f for f in tmp_path.rglob("*") if f.is_file()]
-    assert kept == []  # what its program asks for is in this process alone
+    cached_files = [f for f in tmp_path.rglob("*") if f.is_file()]
+    assert cached_files == []  # what its program asks for is in this process alone
 
 
 def test_the_program_of_a_part_has_collectives_trees_and_static_arguments(mesh):
@@ -76,14 +76,14 @@ def test_the_program_of_a_part_has_collectives_trees_and_static_arguments(mesh):
     f = custom_partitioning(multiply, static_argnums=2)
     f.def_partition(partition, sharding_rule="i k, k j -> i j, i", reduction_factors=("k",))
     b = np.arange(12, dtype=np.float32).reshape(4, 3)
-    args = laid(mesh, X, "x", "y"), laid(mesh, b, "y")
+    args = sharded_array(mesh, X, "x", "y"), sharded_array(mesh, b, "y")
     out = mj.jit(lambda a, b: f(a, b, scale=2.0))(*args)
     assert np.array_equal(out["product"], X @ b * 2)
     assert np.array_equal(out["row"], np.repeat(np.arange(4), 2))
     assert f(X, b, 2.0)["product"].shape == (8, 3)  # on one device: the function
 
 
-def test_what_goes_wrong_inside_is_said(mesh):
+def test_errors_inside_are_reported(mesh):
     @custom_partitioning
     def f(x):
         return x + 1
@@ -93,16 +93,16 @@ def test_what_goes_wrong_inside_is_said(mesh):
     f.def_partition(lambda *a: None, infer_sharding_from_operands=lambda *a: None)
     with pytest.raises(NotImplementedError, match="Need to provide sharding_rule"):
         f(1.0)
-    lies = lambda args, out: (out.sharding, (args[0].sharding,))
+    same_shardings = lambda args, out: (out.sharding, (args[0].sharding,))
     f.def_partition(
-        lambda mesh, args, out: (mesh, lambda x: x[:1], *lies(args, out)),
+        lambda mesh, args, out: (mesh, lambda x: x[:1], *same_shardings(args, out)),
         sharding_rule="i j -> i j",
     )
     with pytest.raises(RuntimeError, match="Mismatch in result shapes"):
-        mj.jit(lambda x: f(x))(laid(mesh, X, "x"))
+        mj.jit(lambda x: f(x))(sharded_array(mesh, X, "x"))
     f.def_partition(lambda *a: None, sharding_rule=lambda mesh, ins, outs: 3)
     with pytest.raises(ValueError, match="must produce either an SdyShardingRule"):
-        mj.jit(lambda x: f(x))(laid(mesh, X, "x"))
+        mj.jit(lambda x: f(x))(sharded_array(mesh, X, "x"))
     with pytest.raises(mj.errors.UnexpectedTracerError, match="custom_partitioning"):
         g = lambda x: custom_partitioning(lambda y: x + y)
         mj.jit(lambda x: (h := g(x), h.def_partition(lambda *a: None), h(x))[-1])(1.0)
@@ -110,26 +110,26 @@ def test_what_goes_wrong_inside_is_said(mesh):
 
 def test_the_mesh_is_called_as_where_the_call_is_compiled(mesh):
     """Axes of the current mesh, if it is over the same devices; defaults are arguments."""
-    told = []
+    calls = []
 
     @custom_partitioning
     def scaled(x, scale=3.0):
         return x * scale
 
     def partition(mesh, args, result):
-        told.append(mesh.axis_names)
-        lies = tuple(a.sharding for a in args)
-        return mesh, lambda x, scale: x * scale, lies[0], lies
+        calls.append(mesh.axis_names)
+        same_shardings = tuple(a.sharding for a in args)
+        return mesh, lambda x, scale: x * scale, same_shardings[0], same_shardings
 
     scaled.def_partition(partition, sharding_rule="i j, -> i j")
-    x = laid(mesh, X, "x")
+    x = sharded_array(mesh, X, "x")
     others = Mesh(mesh.devices, ("rows", "columns"))
     elsewhere = Mesh(mesh.devices[::-1], ("r", "c"))
     for current in (mesh, others, elsewhere):
         with mj.set_mesh(current):
             out = mj.jit(lambda x: scaled(x))(x)
         np.testing.assert_array_equal(out, X * 3)
-    assert told == [("x", "y"), ("rows", "columns"), ("x", "y")]
+    assert calls == [("x", "y"), ("rows", "columns"), ("x", "y")]
 
 
 def test_factors_belong_to_texts():
@@ -178,10 +178,10 @@ TEXTS = [
 ]
 
 
-@pytest.mark.parametrize(("text", "options", "ins", "outs", "told"), TEXTS)
-def test_rules_are_read(text, options, ins, outs, told):
-    found = rule(text, **options).attribute(ins, outs)
-    assert found == f"#sdy.op_sharding_rule<{told}, custom>"
+@pytest.mark.parametrize(("text", "options", "ins", "outs", "attribute"), TEXTS)
+def test_rules_are_read(text, options, ins, outs, attribute):
+    result = rule(text, **options).attribute(ins, outs)
+    assert result == f"#sdy.op_sharding_rule<{attribute}, custom>"
 
 
 def test_a_rule_is_data():
@@ -227,8 +227,8 @@ WRONG = [
 @pytest.mark.parametrize(("text", "sentence", "shapes"), WRONG)
 def test_bad_rules_are_refused(text, sentence, shapes):
     with pytest.raises(ValueError, match="^" + sentence.replace("(", r"\(")):
-        found = rule(text)
-        found.attribute(*([shape] for shape in shapes))
+        result = rule(text)
+        result.attribute(*([shape] for shape in shapes))
 
 
 @pytest.mark.parametrize(

@@ -23,7 +23,7 @@ def test_copies_outlive_what_is_donated():
     assert x.is_deleted() and [c.tolist() for c in copies] == [[0, 1, 2]] * 3
 
 
-# (function, what is donated, what is gone afterwards, what the warning names)
+# (function, donated arguments, arguments deleted afterwards, those in the warning)
 PROGRAMS = [
     (lambda x, y: x + 1, (0,), (True, False), ""),
     (lambda x, y: x, (0,), (True, False), ""),
@@ -38,23 +38,23 @@ PROGRAMS = [
 ]
 
 
-@pytest.mark.parametrize(("f", "donated", "gone", "named"), PROGRAMS)
+@pytest.mark.parametrize(("f", "donated", "deleted", "named"), PROGRAMS)
 @pytest.mark.parametrize("compiled", [False, True])
-def test_what_cannot_be_used_is_kept(f, donated, gone, named, compiled):
+def test_unusable_donations_are_not_deleted(f, donated, deleted, named, compiled):
     g = mj.jit(f, donate_argnums=donated)
-    with warnings.catch_warnings(record=True) as found:
+    with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         if compiled:
             g = g.lower(*arrays()).compile()
         for _ in range(3):  # in Python, then in C++
             x, y = arrays()
-            want = [np.array(v) for v in mj.tree.leaves(f(x, y))]
+            expected = [np.array(v) for v in mj.tree.leaves(f(x, y))]
             out = mj.tree.leaves(g(x, y))
-            assert (x.is_deleted(), y.is_deleted()) == gone
-            for a, b in zip(out, want, strict=True):
+            assert (x.is_deleted(), y.is_deleted()) == deleted
+            for a, b in zip(out, expected, strict=True):
                 assert np.array_equal(a, b)
-    said = [str(w.message).split("\n")[0] for w in found]
-    assert said == [f"Some donated buffers were not usable: {named}."] * bool(named)
+    text = [str(w.message).split("\n")[0] for w in caught]
+    assert text == [f"Some donated buffers were not usable: {named}."] * bool(named)
 
 
 def test_two_for_one_result():
@@ -114,10 +114,10 @@ USES = {
 def test_a_program_keeps_what_it_captured(use, end):
     x = jnp.arange(3.0) + 1
     f = use(mj.jit(lambda y: x + y))
-    want = f(1.0).tolist()
+    expected = f(1.0).tolist()
     end(x)
     fresh = [jnp.full(3, float(i)) for i in range(8)]  # memory that is written to
-    assert [f(1.0).tolist() for _ in range(3)] == [want] * 3 and len(fresh) == 8
+    assert [f(1.0).tolist() for _ in range(3)] == [expected] * 3 and len(fresh) == 8
     assert x.is_deleted() or end is donate  # which leaves the memory to the program
 
 
@@ -127,8 +127,8 @@ def test_a_lowered_program_keeps_them_too():
     words = mj.random.key_data(key).tolist()
     x.delete()
     key.delete()
-    found, data = lowered.compile()(1.0)
-    assert found.tolist() == [1, 2, 3] and data.tolist() == words
+    caught, data = lowered.compile()(1.0)
+    assert caught.tolist() == [1, 2, 3] and data.tolist() == words
 
 
 def test_captured_and_donated_at_once():
@@ -177,7 +177,7 @@ def test_captured_memory_is_shared():
     ],
 )
 def test_no_two_values_share_what_may_be_given_away(make):
-    """Constants that are kept are not handed out."""
+    """Stored constants are not returned without a copy."""
     first, second = make(), make()
     first.delete()
     third = make()

@@ -42,7 +42,7 @@ def run_here(monkeypatch):
 
 
 def same(a, b):
-    """Whether two trees are equal: in kind, type, and where they lie."""
+    """Whether two trees are equal: in kind, type, and placement."""
     xs, a_tree = tu.tree_flatten(a)
     ys, b_tree = tu.tree_flatten(b)
     assert a_tree == b_tree
@@ -85,8 +85,8 @@ class Kinds:
 
     def spread():
         mesh = mj.make_mesh((2,), ("i",), devices=mj.devices()[:2])
-        lie = mj.NamedSharding(mesh, mj.P("i"))
-        return model(2, lambda x: mj.device_put(x, lie)), False
+        sharding = mj.NamedSharding(mesh, mj.P("i"))
+        return model(2, lambda x: mj.device_put(x, sharding)), False
 
 
 KINDS = [name for name in vars(Kinds) if not name.startswith("_")]
@@ -94,18 +94,18 @@ KINDS = [name for name in vars(Kinds) if not name.startswith("_")]
 
 @pytest.mark.parametrize("name", KINDS)
 def test_results_are_those_of_the_tree(name, run_here):
-    given, past = vars(Kinds)[name]()
-    flat = tu.flattened(given)
-    again = lambda m: (m, tu.tree_leaves(m)[0])
-    f = mj.jit(again)
-    want = f(given)
+    value, past = vars(Kinds)[name]()
+    flat = tu.flattened(value)
+    with_first_leaf = lambda m: (m, tu.tree_leaves(m)[0])
+    f = mj.jit(with_first_leaf)
+    expected = f(value)
     for _ in range(3):
-        whole, first = f(flat)
-        assert type(whole) is type(flat)
-        assert same((whole.tree, first), want)
+        full, first = f(flat)
+        assert type(full) is type(flat)
+        assert same((full.tree, first), expected)
     assert len(run_here) == (2 if past else 0)
-    second = f(whole)
-    assert same((second[0].tree, second[1]), f(want[0]))
+    second = f(full)
+    assert same((second[0].tree, second[1]), f(expected[0]))
     assert tu.tree_structure(second[0]) == tu.tree_structure(flat)
 
 
@@ -126,14 +126,14 @@ OTHERS = {
 
 
 @pytest.mark.parametrize("x64", [False, True])
-def test_what_else_is_given(x64, run_here):
-    given = model()
-    flat = tu.flattened(given)
+def test_other_arguments(x64, run_here):
+    value = model()
+    flat = tu.flattened(value)
     f = mj.jit(lambda m, *, x: (m[1].w * 2, x))
     with mj.enable_x64(x64):
         for x in OTHERS.values():
-            want = f(given, x=x)
-            assert same(f(flat, x=x), want) and same(f(flat, x=x), want)
+            expected = f(value, x=x)
+            assert same(f(flat, x=x), expected) and same(f(flat, x=x), expected)
     assert len(run_here) == len(OTHERS)
 
 
@@ -193,16 +193,16 @@ def test_donated_leaves_are_gone(run_here):
     assert state[2].b.tolist() == [5, 5] and len(run_here) == 2
     with pytest.raises(RuntimeError, match=r"Array has been deleted with shape=float"):
         f(first, 1.0)
-    again = tu.flattened(model())
-    assert f(again, 1.0)[0].w.tolist() == [1, 2] and len(run_here) == 4
+    with_first_leaf = tu.flattened(model())
+    assert f(with_first_leaf, 1.0)[0].w.tolist() == [1, 2] and len(run_here) == 4
 
 
 def test_what_is_deleted_and_not_read_is_not_missed():
     flat = tu.flattened(model())
     f = mj.jit(lambda m: m[0].w + 1)
-    want = f(flat)
+    expected = f(flat)
     flat[1].w.delete()
-    assert same(f(flat), want)
+    assert same(f(flat), expected)
 
 
 def test_options_hold_at_each_call():
@@ -222,12 +222,12 @@ def test_options_hold_at_each_call():
     assert np.isnan(f(flat)[0])
 
 
-def test_what_is_beside_decides_where_as_for_the_tree(run_here):
-    flat, given = tu.flattened(model()), model()
+def test_other_arguments_decide_the_placement_as_for_the_tree(run_here):
+    flat, value = tu.flattened(model()), model()
     f = mj.jit(lambda m, x: m[0].w + x)
     for _ in range(2):
         for x in (jnp.ones(2), mj.device_put(jnp.ones(2), mj.devices()[1])):
-            assert same(f(flat, x), f(given, x))
+            assert same(f(flat, x), f(value, x))
     assert len(run_here) == 1
 
 
@@ -235,13 +235,13 @@ def test_errors_are_those_of_the_tree():
     f = mj.jit(lambda m, x: m[0].w + x)
     flat = tu.flattened(model())
     f(flat, 1), f(flat, 1)
-    for given, kind in ((2**40, OverflowError), ("text", TypeError), (jnp.ones(3), TypeError)):
-        with pytest.raises(kind) as want:
-            f(model(), given)
-        with pytest.raises(kind) as found:
-            f(flat, given)
+    for value, kind in ((2**40, OverflowError), ("text", TypeError), (jnp.ones(3), TypeError)):
+        with pytest.raises(kind) as expected:
+            f(model(), value)
+        with pytest.raises(kind) as result:
+            f(flat, value)
         head = lambda e: str(e.value).splitlines()[0].split(" at 0x")[0]
-        assert head(found) == head(want)
+        assert head(result) == head(expected)
     apart = [f32(1), mj.device_put(f32(2), mj.devices()[1])]
     both = mj.jit(lambda m: m[0] + m[1])
     assert both(tu.flattened(apart)) == both(apart) == 3
@@ -271,17 +271,17 @@ CHANGES = (
 
 def test_transformations_of_a_jitted_function(run_here):
     loss = mj.jit(lambda m, x: sum((n.w * x + n.b).sum() ** 2 for n in m))
-    given = model()
-    flat = tu.flattened(given)
-    assert loss(flat, 2.0) == loss(flat, 2.0) == loss(given, 2.0)
+    value = model()
+    flat = tu.flattened(value)
+    assert loss(flat, 2.0) == loss(flat, 2.0) == loss(value, 2.0)
     assert len(run_here) == 1
     for change, x in CHANGES:
-        want = tu.tree_leaves(change(loss)(given, x))
+        expected = tu.tree_leaves(change(loss)(value, x))
         for _ in range(2):
-            found = tu.tree_leaves(change(loss)(flat, x))
-            assert all(np.allclose(a, b) for a, b in zip(found, want, strict=True))
+            result = tu.tree_leaves(change(loss)(flat, x))
+            assert all(np.allclose(a, b) for a, b in zip(result, expected, strict=True))
     outer = lambda m: mj.vmap(lambda x: loss(m, x))(jnp.arange(3.0))
-    assert np.allclose(outer(flat), outer(given))
+    assert np.allclose(outer(flat), outer(value))
 
 
 def test_effects_and_checks_happen_at_each_call(capfd):
@@ -301,10 +301,10 @@ def test_a_program_compiled_ahead(run_here):
     flat = tu.flattened(model())
     f = lambda m, x: (tu.tree_map(lambda a: a + x, m), m[0].b)
     compiled = mj.jit(f).lower(flat, f32(1)).compile()
-    want = mj.jit(f)(model(), f32(1))
+    expected = mj.jit(f)(model(), f32(1))
     for _ in range(3):
-        found, b = compiled(flat, f32(1))
-        assert same((found.tree, b), want)
+        result, b = compiled(flat, f32(1))
+        assert same((result.tree, b), expected)
     assert len(run_here) == 2
     with pytest.raises(TypeError):
         compiled(tu.flattened(model(2)), f32(1))
@@ -317,13 +317,13 @@ def test_captured_arrays_and_results_that_are_no_arrays_of_the_tree(run_here):
     f = mj.jit(
         lambda m: {"m": [m], "n": None, "x": big + m[0].w[0], "new": tu.flattened([m[0].b])}
     )
-    given = model()
-    flat = tu.flattened(given)
-    want = f(flat)
-    found = f(flat)
-    assert same(found, want) and len(run_here) == 1
-    assert type(found["new"]) is type(flat) and found["n"] is None
-    assert found["x"].tolist() == [0, 1, 2]
+    value = model()
+    flat = tu.flattened(value)
+    expected = f(flat)
+    result = f(flat)
+    assert same(result, expected) and len(run_here) == 1
+    assert type(result["new"]) is type(flat) and result["n"] is None
+    assert result["x"].tolist() == [0, 1, 2]
 
 
 def test_threads_share_programs():

@@ -1,4 +1,4 @@
-"""Functions that compare equal are still two: what was traced of one is not the other's."""
+"""Functions that compare equal are still two: they do not share traces."""
 
 import dataclasses
 import functools
@@ -42,7 +42,7 @@ class Fold:
 
 TWO, THREE = Times("t", 2.0), Times("t", 3.0)
 
-# (what is done with a function; its result for a factor k)
+# (a use of a function; its result for a factor k)
 USES = {
     "jit": (lambda f: mj.jit(f)(X), lambda k: k),
     "jit_method": (lambda f: mj.jit(f.body)(X, X)[0], lambda k: k),
@@ -68,10 +68,10 @@ USES = {
 }
 
 
-@pytest.mark.parametrize(("use", "want"), USES.values(), ids=USES)
-def test_each_is_traced(use, want):
+@pytest.mark.parametrize(("use", "expected"), USES.values(), ids=USES)
+def test_each_is_traced(use, expected):
     assert TWO == THREE
-    assert [float(use(f)) for f in (TWO, THREE, TWO)] == [want(2), want(3), want(2)]
+    assert [float(use(f)) for f in (TWO, THREE, TWO)] == [expected(2), expected(3), expected(2)]
 
 
 def test_compiled_ones_stay_apart():
@@ -168,13 +168,13 @@ def test_a_trace_is_forgotten_with_a_function_that_cannot_own_it():
     """A table keeps what cannot refer to the function; who made the rest keeps that."""
     memos = WeakIdentityCache("of_tests", lambda value: value == 1)
     f, g = Times("t", 1.0), Times("t", 2.0)  # equal, and two
-    mine = memos.of(f)
-    mine["known"], mine["itself"] = 1, f
-    assert mine.setdefault("itself too", f) is mine["itself"] is f
+    memo = memos.of(f)
+    memo["known"], memo["itself"] = 1, f
+    assert memo.setdefault("itself too", f) is memo["itself"] is f
     assert memos.of(f).get("known") == 1 and memos.of(f).get("itself") is None
     assert memos.of(g).get("known") is None
     alive = weakref.ref(f)
-    del f, mine
+    del f, memo
     gc.collect()
     assert alive() is None and len(memos._tables) == 1 and not memos._memos
     memos.of(g)["known"] = 1

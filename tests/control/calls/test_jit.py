@@ -35,8 +35,8 @@ def test_traces_once_a_signature():
     g(jnp.ones(3), 2.0)
     g(np.ones(3, np.float32), 2.0)
     assert body.count == 4
-    again = mj.jit(body)
-    again(1.0, 2.0)
+    jitted_again = mj.jit(body)
+    jitted_again(1.0, 2.0)
     assert body.count == 4, "two wrappers of one function share its traces"
 
 
@@ -259,8 +259,8 @@ def test_eight_threads():
                     mj.vmap(mj.grad(lambda v: v**2))(x), 2 * np.asarray(x)
                 )
                 with mj.enable_x64(i % 2 == 0):
-                    want = jnp.float64 if i % 2 == 0 else jnp.float32
-                    assert (jnp.ones(n) * 1.0).dtype == want
+                    expected = jnp.float64 if i % 2 == 0 else jnp.float32
+                    assert (jnp.ones(n) * 1.0).dtype == expected
                 with pytest.raises(ZeroDivisionError):
                     mj.jit(lambda x: 1 // 0)(x)
         except BaseException as e:
@@ -278,7 +278,7 @@ def test_compiled_calls_are_c_plus_pluss_own():
     """After the first call of a signature no Python runs but the call itself."""
     x, y = jnp.arange(3.0), jnp.ones(3)
     compiled = mj.jit(lambda x, y: {"s": x + y, "t": (x * y).sum()}).lower(x, y).compile()
-    want = compiled(x, y)
+    expected = compiled(x, y)
     calls = []
     sys.setprofile(lambda frame, event, _: event == "call" and calls.append(frame.f_code))
     try:
@@ -286,7 +286,7 @@ def test_compiled_calls_are_c_plus_pluss_own():
     finally:
         sys.setprofile(None)
     assert {c.co_name for c in calls} <= {"__call__", "__init__"}
-    assert mj.tree.all(mj.tree.map(jnp.array_equal, got, want))
+    assert mj.tree.all(mj.tree.map(jnp.array_equal, got, expected))
     for _ in range(2):
         assert compiled(np.arange(3, dtype=np.float32), y)["t"] == 3
         with pytest.raises(TypeError, match="Argument types differ"):

@@ -71,10 +71,10 @@ def test_a_jitted_function_has_the_signature_of_its_function(make):
 def test_jitted_functions_of_the_package_have_their_signatures():
     jitted = type(mj.jit(f))
     functions = [getattr(home, name) for home in (jnp, mj.nn) for name in dir(home)]
-    found = [fun for fun in functions if isinstance(fun, jitted)]
-    for fun in found:
+    result = [fun for fun in functions if isinstance(fun, jitted)]
+    for fun in result:
         assert inspect.signature(fun) == inspect.signature(fun.__wrapped__), fun
-    assert len(found) > 40
+    assert len(result) > 40
     assert [*inspect.signature(jnp.cumsum).parameters] == ["a", "axis", "dtype", "out"]
 
 
@@ -206,7 +206,7 @@ def test_mismatches_are_named(compiled, args, kwargs, words):
         assert text in str(e.value)
 
 
-def test_of_many_mismatches_five_are_told():
+def test_at_most_five_mismatches_are_reported():
     f = mj.jit(lambda xs: sum(xs)).lower([Y] * 7).compile()
     with pytest.raises(TypeError) as e:
         f([np.int32(1)] * 7)

@@ -1,4 +1,4 @@
-"""checking_leaks: a traced value that outlives its function is an error at once."""
+"""checking_leaks: a traced value that outlives its function is an immediate error."""
 
 import numpy as np
 import pytest
@@ -9,7 +9,7 @@ from minijax import lax
 
 X = np.float32(1)
 ROWS = np.ones(3, np.float32)
-KEPT = []
+LEAKED = []
 
 
 def with_jvp(f):
@@ -50,17 +50,17 @@ USES = {
 @pytest.fixture(autouse=True)
 def nothing_kept():
     yield
-    KEPT.clear()
+    LEAKED.clear()
 
 
 @pytest.mark.parametrize("use", USES.values(), ids=USES)
 def test_what_leaks_is_found(use):
     def leaky(x):
-        KEPT.append(x * 2)
+        LEAKED.append(x * 2)
         return x + 1
 
     use(leaky)
-    KEPT.clear()
+    LEAKED.clear()
     with mj.checking_leaks(), pytest.raises(Exception, match="Leaked trace") as e:
         use(leaky)
     assert type(e.value) is Exception  # as in JAX 0.10.2
@@ -94,7 +94,7 @@ def test_ways_to_leak():
         items.append(items)
 
     def raises(x):
-        KEPT.append(x)
+        LEAKED.append(x)
         raise KeyError("k")
 
     with mj.checking_leaks():
@@ -109,7 +109,7 @@ def test_ways_to_leak():
 
 def test_option():
     def leaky(x):
-        KEPT.append(x)
+        LEAKED.append(x)
         return x
 
     mj.config.update("jax_check_tracer_leaks", True)

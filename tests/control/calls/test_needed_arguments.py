@@ -1,4 +1,4 @@
-"""A call runs where the arguments lie that it needs; the others lie anywhere."""
+"""A call runs on the devices of the arguments it needs; the others may be anywhere."""
 
 import numpy as np
 import pytest
@@ -11,13 +11,13 @@ from minijax.sharding import PartitionSpec as P
 
 DEVICES = mj.devices()
 MESH = Mesh(np.array(DEVICES).reshape(4, 2), ("x", "y"))
-CUT = NamedSharding(MESH, P("x"))
+SHARDED = NamedSharding(MESH, P("x"))
 VALUE = np.arange(8, dtype=np.float32)
 ALL = set(DEVICES)
 
 
 def on(i):
-    return mj.device_put(VALUE, CUT if i is None else DEVICES[i])
+    return mj.device_put(VALUE, SHARDED if i is None else DEVICES[i])
 
 
 second = mj.jit(lambda a, b: b * 2)
@@ -27,7 +27,7 @@ nested = mj.jit(lambda a, b: second(a, b))
 
 @pytest.mark.parametrize("f", [second, dead, nested], ids=["unread", "dead", "nested"])
 @pytest.mark.parametrize("places", [(3, 2), (None, 2), (2, None)], ids=str)
-def test_arguments_that_no_result_needs_lie_anywhere(f, places):
+def test_unneeded_arguments_may_be_on_any_device(f, places):
     a, b = map(on, places)
     for _ in range(2):  # by Python, then by C++
         out = f(a, b)
@@ -59,18 +59,18 @@ def test_kept_arguments_are_needed():
 
 
 def test_shardings_of_arguments_that_are_not_needed():
-    f = mj.jit(lambda a, b: b, in_shardings=(CUT, None))
+    f = mj.jit(lambda a, b: b, in_shardings=(SHARDED, None))
     assert f(on(None), on(2)).devices() == {DEVICES[2]}
     assert f(VALUE, on(2)).devices() == {DEVICES[2]}
     alone = [SingleDeviceSharding(DEVICES[i]) for i in (3, 2)]
     f = mj.jit(lambda a, b: b, in_shardings=tuple(alone))
     assert f(VALUE, VALUE).devices() == {DEVICES[2]}
-    f = mj.jit(lambda a, b: b, in_shardings=(CUT, CUT))
+    f = mj.jit(lambda a, b: b, in_shardings=(SHARDED, SHARDED))
     with pytest.raises(ValueError, match="Sharding passed to jit does not match"):
         f(on(3), VALUE)
-    f = mj.jit(lambda a, b: b, out_shardings=CUT)
+    f = mj.jit(lambda a, b: b, out_shardings=SHARDED)
     assert f(on(2), on(None)).devices() == ALL
-    assert f(on(2), VALUE).sharding == CUT
+    assert f(on(2), VALUE).sharding == SHARDED
 
 
 def test_donated_ones_stay():
@@ -82,17 +82,17 @@ def test_donated_ones_stay():
 
 
 def test_flattened_trees_that_are_not_needed():
-    there = tree_util.flattened({"w": on(3)})
+    flat = tree_util.flattened({"w": on(3)})
     for _ in range(3):
-        out = second(there, VALUE)
+        out = second(flat, VALUE)
         assert out.devices() == {DEVICES[0]}
-        assert second(there, on(2)).devices() == {DEVICES[2]}
+        assert second(flat, on(2)).devices() == {DEVICES[2]}
 
 
-def test_in_and_out_shardings_are_said_once():
+def test_in_and_out_shardings_are_counted_once():
     other = NamedSharding(MESH, P("y"))
     for f in (lambda x: x, lambda x: jnp.sin(x) * 2):
-        g = mj.jit(f, in_shardings=CUT, out_shardings=other)
+        g = mj.jit(f, in_shardings=SHARDED, out_shardings=other)
         assert "sharding_constraint" not in g.lower(VALUE).as_text()
         out = g(VALUE)
         assert out.sharding == other
@@ -101,5 +101,5 @@ def test_in_and_out_shardings_are_said_once():
     def inside(x):
         return mj.lax.with_sharding_constraint(x, other) * 2
 
-    text = mj.jit(inside, in_shardings=CUT, out_shardings=CUT).lower(VALUE).as_text()
+    text = mj.jit(inside, in_shardings=SHARDED, out_shardings=SHARDED).lower(VALUE).as_text()
     assert text.count("sdy.sharding_constraint") == 1

@@ -1,4 +1,4 @@
-"""`checkpoint`: what is computed again under each policy, arguments, and messages."""
+"""`checkpoint`: recomputation under each policy, arguments, and messages."""
 
 import re
 from functools import partial
@@ -15,11 +15,11 @@ policies = mj.checkpoint_policies
 X = np.ones((3, 3), np.float32)
 
 
-def count(f, *args, **want):
+def count(f, *args, **expected):
     """The numbers of equations of some primitives in a jaxpr, inner ones included."""
     text = str(mj.make_jaxpr(f)(*args))
-    got = {name: len(re.findall(rf" {name}[ \[]", text)) for name in want}
-    assert got == want, text
+    got = {name: len(re.findall(rf" {name}[ \[]", text)) for name in expected}
+    assert got == expected, text
 
 
 def thrice(x):
@@ -66,12 +66,12 @@ def net(x, w):
 @pytest.mark.parametrize("wrap", [lambda f: f, mj.jit])
 def test_policies(policy, products, tanhs, wrap):
     f = wrap(mj.checkpoint(net, policy=policy))
-    want = dict(dot_general=products, tanh=tanhs, tanh_slope=1, remat2=1)
-    count(mj.grad(f, (0, 1)), X, X, **want)
+    expected = dict(dot_general=products, tanh=tanhs, tanh_slope=1, remat2=1)
+    count(mj.grad(f, (0, 1)), X, X, **expected)
     lanes = mj.vmap(mj.grad(f, (0, 1)), (0, None))
-    count(lanes, X[None], X, **want)
-    for got, want in zip(mj.grad(f, (0, 1))(X, X), mj.grad(net, (0, 1))(X, X), strict=True):
-        np.testing.assert_allclose(got, want, rtol=1e-5)
+    count(lanes, X[None], X, **expected)
+    for got, expected in zip(mj.grad(f, (0, 1))(X, X), mj.grad(net, (0, 1))(X, X), strict=True):
+        np.testing.assert_allclose(got, expected, rtol=1e-5)
 
 
 def test_no_products_with_batch_dimensions():
@@ -105,12 +105,12 @@ def test_in_scan(options):
         c, ys = lax.scan(step, c, jnp.arange(3.0))
         return c + ys.sum()
 
-    again = mj.checkpoint(step, **options)
-    want = mj.grad(partial(run, step))(np.float32(1))
-    for f in (partial(run, again), mj.checkpoint(partial(run, again))):
-        np.testing.assert_allclose(mj.grad(f)(np.float32(1)), want, rtol=1e-6)
+    rematted = mj.checkpoint(step, **options)
+    expected = mj.grad(partial(run, step))(np.float32(1))
+    for f in (partial(run, rematted), mj.checkpoint(partial(run, rematted))):
+        np.testing.assert_allclose(mj.grad(f)(np.float32(1)), expected, rtol=1e-6)
     # The loop keeps its carries alone.
-    count(mj.grad(partial(run, again)), np.float32(1), sin=2, remat2=1)
+    count(mj.grad(partial(run, rematted)), np.float32(1), sin=2, remat2=1)
     count(mj.grad(partial(run, step)), np.float32(1), sin=2, remat2=0)
 
 
@@ -131,13 +131,13 @@ def test_custom_rules_inside():
     c.defjvp(lambda p, t: (c(*p), 2 * jnp.cos(p[0]) * t[0]))
     v = mj.custom_vjp(jnp.sin)
     v.defvjp(lambda x: (v(x), jnp.cos(x)), lambda r, g: (3 * g * r,))
-    want = np.cos(np.sin(1)) * np.cos(1)
+    expected = np.cos(np.sin(1)) * np.cos(1)
     for wrap in (lambda f: f, mj.jit):
         for policy in (None, policies.everything_saveable):
             f = wrap(mj.checkpoint(lambda x: c(c(x)), policy=policy))
             g = wrap(mj.checkpoint(lambda x: v(v(x)), policy=policy))
-            np.testing.assert_allclose(mj.grad(f)(1.0), 4 * want, rtol=1e-6)
-            np.testing.assert_allclose(mj.grad(g)(1.0), 9 * want, rtol=1e-6)
+            np.testing.assert_allclose(mj.grad(f)(1.0), 4 * expected, rtol=1e-6)
+            np.testing.assert_allclose(mj.grad(g)(1.0), 9 * expected, rtol=1e-6)
 
 
 def test_names():
@@ -160,12 +160,12 @@ def test_static_arguments():
     def f(x, flag, n):
         return jnp.sin(x) * (n[0] if isinstance(n, list) else n) if flag else x
 
-    again = mj.checkpoint(f, static_argnums=(1, 2))
-    np.testing.assert_allclose(mj.grad(again)(1.0, True, 3), 3 * np.cos(1), rtol=1e-6)
+    rematted = mj.checkpoint(f, static_argnums=(1, 2))
+    np.testing.assert_allclose(mj.grad(rematted)(1.0, True, 3), 3 * np.cos(1), rtol=1e-6)
     # They need no hash.
-    np.testing.assert_allclose(mj.grad(again)(1.0, True, [3]), 3 * np.cos(1), rtol=1e-6)
+    np.testing.assert_allclose(mj.grad(rematted)(1.0, True, [3]), 3 * np.cos(1), rtol=1e-6)
     np.testing.assert_allclose(
-        mj.grad(again)(1.0, True, jnp.float32(3)), 3 * np.cos(1), rtol=1e-6
+        mj.grad(rematted)(1.0, True, jnp.float32(3)), 3 * np.cos(1), rtol=1e-6
     )
     assert mj.grad(mj.checkpoint(f, static_argnums=(-1, 1)))(1.0, False, 3) == 1
     jitted = mj.jit(mj.grad(mj.checkpoint(f, static_argnums=1)), static_argnums=1)
@@ -180,9 +180,9 @@ def test_keywords_trees_integers_and_keys():
         lambda key, d: {"o": jnp.sin(d["a"]) * mj.random.uniform(key) * d["i"], "none": None}
     )
     key, d = mj.random.key(0), {"a": 1.0, "i": 3, "none": None}
-    want = np.cos(1) * 3 * mj.random.uniform(key)
+    expected = np.cos(1) * 3 * mj.random.uniform(key)
     got = mj.grad(lambda a: g(key, {**d, "a": a})["o"])(1.0)
-    np.testing.assert_allclose(got, want, rtol=1e-6)
+    np.testing.assert_allclose(got, expected, rtol=1e-6)
     lanes = mj.vmap(lambda k: mj.grad(lambda a: g(k, {**d, "a": a})["o"])(1.0))
     assert lanes(mj.random.split(key, 3)).shape == (3,)
 
@@ -265,7 +265,7 @@ def test_static_arguments_need_no_hash(call):
     np.testing.assert_allclose(slope, 2 * np.cos(1.0), rtol=1e-6)
 
 
-def test_others_stay_static_beside_one_without_hash():
+def test_others_stay_static_with_an_unhashable_one():
     @partial(mj.checkpoint, static_argnames=("scales", "n"))
     def f(x, *, scales, n):
         return x**n * scales[0] if n > 2 else x

@@ -1,4 +1,4 @@
-"""`print_saved_residuals`: what is stored, in order, and where it comes from."""
+"""`print_saved_residuals`: the stored values, in order, and their origins."""
 
 import re
 
@@ -48,10 +48,10 @@ def test_under_policies(policy, saved, capsys):
 
 
 def test_without_checkpoint(capsys):
-    found = lines(loss, PARAMS, BATCH, capsys=capsys)
-    assert found == [*ARGUMENTS, "f32[3,3] output of cos from (loss)"]
-    found = lines(loss, PARAMS, BATCH, scale=jnp.float32(3), capsys=capsys)
-    assert [*ARGUMENTS, "f32[] from the argument scale"] == found[:3]
+    result = lines(loss, PARAMS, BATCH, capsys=capsys)
+    assert result == [*ARGUMENTS, "f32[3,3] output of cos from (loss)"]
+    result = lines(loss, PARAMS, BATCH, scale=jnp.float32(3), capsys=capsys)
+    assert [*ARGUMENTS, "f32[] from the argument scale"] == result[:3]
 
 
 def test_calls(capsys):
@@ -64,16 +64,16 @@ def test_calls(capsys):
             x = layer(x, w)
         return x.sum()
 
-    found = lines(net, [X, X], X, capsys=capsys)
-    assert found[:3] == [
+    result = lines(net, [X, X], X, capsys=capsys)
+    assert result[:3] == [
         "f32[3,3] from the argument ws[0]",
         "f32[3,3] from the argument ws[1]",
         "f32[3,3] from the argument x",
     ]
-    assert set(found[3:]) == {"f32[3,3] output of jitted function 'layer' from (net)"}
-    again = mj.checkpoint(net, policy=policies.dots_saveable)
-    found = lines(again, [X, X], X, capsys=capsys)
-    assert found[3:] == ["f32[3,3] output of dot_general from (layer)"] * 2
+    assert set(result[3:]) == {"f32[3,3] output of jitted function 'layer' from (net)"}
+    rematted = mj.checkpoint(net, policy=policies.dots_saveable)
+    result = lines(rematted, [X, X], X, capsys=capsys)
+    assert result[3:] == ["f32[3,3] output of dot_general from (layer)"] * 2
     each = lines(lambda ws, x: mj.checkpoint(layer)(x, ws[0]).sum(), [X], X, capsys=capsys)
     assert each == ["f32[3,3] from the argument ws[0]", "f32[3,3] from the argument x"]
 

@@ -40,7 +40,7 @@ TRANSFORMS = [
 
 
 @pytest.mark.parametrize("transform", TRANSFORMS, ids=lambda t: t.__name__)
-def test_a_wrapper_tells_what_it_wraps(transform):
+def test_a_wrapper_refers_to_the_wrapped_function(transform):
     f = transform(scaled)
     if transform is not mj.hessian:  # which wraps the gradient
         assert f.__wrapped__ is scaled
@@ -52,7 +52,7 @@ def test_a_wrapper_tells_what_it_wraps(transform):
     assert inspect.signature(f) == inspect.signature(scaled)
 
 
-def test_documentation_says_what_is_computed():
+def test_documentation_describes_the_transformation():
     # The first words are those of JAX 0.10.2.
     first = {
         mj.grad: "Gradient of scaled with respect to positional argument(s) 0.",
@@ -140,10 +140,10 @@ USES = {
 }
 
 
-@pytest.mark.parametrize(("use", "want"), USES.values(), ids=USES)
-def test_any_name_will_do(use, want):
+@pytest.mark.parametrize(("use", "expected"), USES.values(), ids=USES)
+def test_any_name_will_do(use, expected):
     for name in NAMES:
-        assert use(Named(name)) == want, name
+        assert use(Named(name)) == expected, name
 
 
 def test_a_name_that_is_none_is_that_of_the_type():

@@ -52,7 +52,7 @@ def test_every_lane_and_step():
     assert [shown[1], shown[3][:3]] == ["0.0\n", "2.0"]
 
 
-def test_places():
+def test_frames():
     shown, _ = session(mj.jit, 0.0, ["l", "bt", "u", "p commands", "u", "d", "d", "c"])
     source, trail, up, value, top, down, bottom, _ = shown[1:]
     assert "->          mj.debug.breakpoint(stdin=typed" in source
@@ -72,7 +72,7 @@ def test_mistakes_and_help():
     assert shown[2] == "*** NameError: name 'nothere' is not defined\n"
     assert shown[3].startswith("*** SyntaxError")
     assert "c(ontinue)" in shown[4]
-    assert shown[5:7] == ["[1]\n", "[1]\n"]  # an empty line says the last one again
+    assert shown[5:7] == ["[1]\n", "[1]\n"]  # an empty line repeats the last command
 
 
 @pytest.mark.parametrize("commands", [["q"], []], ids=["quit", "end of input"])
@@ -95,5 +95,5 @@ def test_tracers_that_leaked_are_shown_as_they_are():
 
     f(2.0)
     mj.effects_barrier()
-    told = "(jdb) 'DynamicJaxprTracer'\n(jdb) 2.0\n(jdb) "
-    assert shown.getvalue() == "Entering jdb:\n" + told
+    output = "(jdb) 'DynamicJaxprTracer'\n(jdb) 2.0\n(jdb) "
+    assert shown.getvalue() == "Entering jdb:\n" + output

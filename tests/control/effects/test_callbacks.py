@@ -1,4 +1,4 @@
-"""`pure_callback`: what it hands over, what it takes back, lanes, errors, threads."""
+"""`pure_callback`: arguments, results, lanes, errors, threads."""
 
 import functools
 import gc
@@ -191,12 +191,12 @@ def test_refusals(kind, words, f):
         f()
 
 
-class Mine(Exception):
+class UserError(Exception):
     pass
 
 
 def bad(*_):
-    raise Mine("boom")
+    raise UserError("boom")
 
 
 @pytest.mark.parametrize(
@@ -215,7 +215,7 @@ def bad(*_):
     ids=range(9),
 )
 def test_exceptions_bear_the_users_traceback(f):
-    with pytest.raises(Failure, match=r"in bad\n(.|\n)*Mine: boom") as e:
+    with pytest.raises(Failure, match=r"in bad\n(.|\n)*UserError: boom") as e:
         mj.block_until_ready(f(X))
     assert isinstance(e.value, RuntimeError)
     assert mj.jit(lambda x: call(lambda v: np.float32(4), x))(X) == 4
@@ -224,7 +224,7 @@ def test_exceptions_bear_the_users_traceback(f):
 def test_evaluated_the_cause_is_at_hand():
     with pytest.raises(Failure) as e:
         call(bad)
-    assert isinstance(e.value.__cause__, Mine)
+    assert isinstance(e.value.__cause__, UserError)
 
 
 # -------------------------------------------------------------------------------- lanes
@@ -348,7 +348,7 @@ def test_unused_calls_are_dropped():
     assert mj.jit(lambda x: (call(host, x), x + 1)[1])(1.0) == 2 and not seen
 
 
-def test_results_lie_where_the_operands_do():
+def test_results_have_the_placement_of_the_operands():
     x = mj.device_put(X, mj.devices()[1])
     assert sine(x).devices() == mj.jit(sine)(x).devices() == {mj.devices()[1]}
 
@@ -363,8 +363,8 @@ def test_minijax_inside_callbacks():
         return np.asarray(v) * 2
 
     def host(v):
-        again = mj.jit(lambda v: call(inner, v, out=Shape((1000,), "float32")))(v)
-        return np.asarray(big(jnp.asarray(again)))
+        result = mj.jit(lambda v: call(inner, v, out=Shape((1000,), "float32")))(v)
+        return np.asarray(big(jnp.asarray(result)))
 
     x = jnp.arange(1000.0)
     assert both(lambda x: call(host, x), x) == 999000
@@ -404,11 +404,11 @@ def test_callbacks_live_as_long_as_their_program():
     assert ref() is None
 
 
-def test_operands_kept_by_the_callback_stay():
-    kept = []
+def test_operands_stored_by_the_callback_stay_valid():
+    stored = []
 
     def host(v):
-        kept.append(v)
+        stored.append(v)
         return np.float32(0)
 
     f = mj.jit(lambda x: call(host, x + 1))
@@ -416,7 +416,7 @@ def test_operands_kept_by_the_callback_stay():
         mj.block_until_ready(f(jnp.full(1000, float(i))))
     junk = [jnp.full(1000, 7.0) * k for k in range(20)]
     mj.block_until_ready(junk)
-    assert [set(np.asarray(v).tolist()) for v in kept] == [{i + 1.0} for i in range(5)]
+    assert [set(np.asarray(v).tolist()) for v in stored] == [{i + 1.0} for i in range(5)]
 
 
 PROGRAM = """

@@ -15,8 +15,8 @@ from minijax.sharding import PartitionSpec as P
 MESH = mj.make_mesh((4,), ("x",), axis_types=(AxisType.Auto,))
 GRID = mj.make_mesh((2, 2), ("x", "y"), axis_types=(AxisType.Auto,) * 2)
 X = np.arange(8, dtype=np.float32)
-CUT = mj.device_put(X, NamedSharding(MESH, P("x")))
-WHOLE = mj.device_put(X, NamedSharding(MESH, P()))
+SHARDED = mj.device_put(X, NamedSharding(MESH, P("x")))
+REPLICATED = mj.device_put(X, NamedSharding(MESH, P()))
 TYPE = mj.ShapeDtypeStruct((8,), np.float32)
 ROWS = [[0, 1], [2, 3], [4, 5], [6, 7]]
 
@@ -30,33 +30,35 @@ def effectful(x, **kw):
 
 
 @pytest.mark.parametrize("call", [pure, effectful])
-@pytest.mark.parametrize("x", [CUT, WHOLE], ids=["cut", "whole"])
+@pytest.mark.parametrize("x", [SHARDED, REPLICATED], ids=["cut", "whole"])
 def test_the_device_that_calls(call, x):
     for device in MESH.devices.flat[::2]:
-        lies = SingleDeviceSharding(device)
-        out = mj.jit(lambda x, lies=lies: call(x, sharding=lies))(x)
+        sharding = SingleDeviceSharding(device)
+        out = mj.jit(lambda x, sharding=sharding: call(x, sharding=sharding))(x)
         assert out.tolist() == (X * 2).tolist()
 
 
 def test_a_device_that_does_not_run_the_program():
     far = SingleDeviceSharding(mj.devices()[5])
     with pytest.raises(ValueError, match="its sharding names cpu:5"):
-        mj.jit(lambda x: pure(x, sharding=far))(CUT)
+        mj.jit(lambda x: pure(x, sharding=far))(SHARDED)
     near, other = (SingleDeviceSharding(d) for d in mj.devices()[:2])
     with pytest.raises(ValueError, match="incompatible devices"):
         mj.jit(lambda x: pure(x, sharding=other), in_shardings=near)(X)
 
 
 def test_a_call_without_results_is_made_by_the_device_that_is_named():
-    seen, lies = [], SingleDeviceSharding(MESH.devices.flat[2])
+    seen, sharding = [], SingleDeviceSharding(MESH.devices.flat[2])
 
     def f(x):
-        mj.experimental.io_callback(lambda v: seen.append(v.tolist()), None, x, sharding=lies)
+        mj.experimental.io_callback(
+            lambda v: seen.append(v.tolist()), None, x, sharding=sharding
+        )
         return x
 
-    lowered = mj.jit(f).lower(CUT)
+    lowered = mj.jit(f).lower(SHARDED)
     assert "@maximal_mesh_2 = <[], device_ids=[2]>" in lowered.as_text()
-    lowered.compile()(CUT)
+    lowered.compile()(SHARDED)
     mj.effects_barrier()
     assert seen == [X.tolist()]
 
@@ -65,9 +67,9 @@ def test_a_call_without_results_is_made_by_the_device_that_is_named():
 def test_shardings_that_are_refused(call):
     with pytest.raises(NotImplementedError, match="only supports SingleDeviceSharding"):
         call(X, sharding=NamedSharding(MESH, P()))
-    lies = SingleDeviceSharding(mj.devices()[0])
+    sharding = SingleDeviceSharding(mj.devices()[0])
     f = mj.shard_map(
-        lambda x: call(x, sharding=lies), mesh=MESH, in_specs=P("x"), out_specs=P("x")
+        lambda x: call(x, sharding=sharding), mesh=MESH, in_specs=P("x"), out_specs=P("x")
     )
     with pytest.raises(NotImplementedError, match="specifying sharding inside spmd"):
         f(X)
@@ -98,8 +100,8 @@ def over(mesh, spec, **kw):
 
 SQUARE = mj.device_put(X.reshape(2, 4), NamedSharding(GRID, P("x", "y")))
 SEEN = {
-    "jit": (mj.jit, CUT, {}, [X.tolist()]),
-    "parts": (mj.jit, CUT, {"partitioned": True}, ROWS),
+    "jit": (mj.jit, SHARDED, {}, [X.tolist()]),
+    "parts": (mj.jit, SHARDED, {"partitioned": True}, ROWS),
     "parts of a square": (
         mj.jit,
         SQUARE,
@@ -107,7 +109,7 @@ SEEN = {
         [[[0, 1]], [[2, 3]], [[4, 5]], [[6, 7]]],
     ),
     "parts of one device": (mj.jit, X, {"partitioned": True}, [X.tolist()]),
-    "evaluated": (lambda f: f, CUT, {"partitioned": True}, [X.tolist()]),
+    "evaluated": (lambda f: f, SHARDED, {"partitioned": True}, [X.tolist()]),
     "shard_map": (over(MESH, P("x")), X, {}, ROWS),
     "shard_map along one axis": (
         over(GRID, P("x"), axis_names={"x"}),
@@ -122,10 +124,10 @@ SEEN = {
         [[0, 1, 2, 3], [4, 5, 6, 7]],
     ),
     "pmap": (mj.pmap, X.reshape(4, 2), {}, ROWS),
-    "in order": (mj.jit, CUT, {"ordered": True}, [X.tolist()]),
+    "in order": (mj.jit, SHARDED, {"ordered": True}, [X.tolist()]),
     "a loop": (
         lambda f: mj.jit(lambda x: lax.fori_loop(0, 2, lambda i, x: f(x), x)),
-        CUT,
+        SHARDED,
         {"partitioned": True},
         [[i, i + 1] for i in range(8)],
     ),
@@ -146,7 +148,7 @@ def test_what_is_seen(name):
 def test_devices_have_no_order_among_them(wrap, options):
     words = "ordered effects are not supported for more than 1 device"
     with pytest.raises(ValueError, match=words):
-        seen_by(wrap, CUT, ordered=True, **options)
+        seen_by(wrap, SHARDED, ordered=True, **options)
 
 
 def test_prints_of_parts(capsys):
@@ -154,7 +156,7 @@ def test_prints_of_parts(capsys):
         mj.debug.print("{} of {s}", x, s=x.sum(), partitioned=True)
         return x
 
-    mj.jit(f)(CUT)
+    mj.jit(f)(SHARDED)
     mj.effects_barrier()
     lines = sorted(capsys.readouterr().out.splitlines())
     assert lines == [f"[{a}. {b}.] of 28.0" for a, b in ROWS]

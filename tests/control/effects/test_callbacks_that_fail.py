@@ -75,7 +75,7 @@ def test_a_callback_that_raises(kind, wrap):
     if not refusal:
         assert "the host says no" in str(caught.value)
     np.testing.assert_array_equal(mj.jit(lambda x: x + 1)(X), X + 1)  # others go on
-    mj.effects_barrier()  # it is told once
+    mj.effects_barrier()  # it is reported once
 
 
 EVALUATED = ("eager", "vmap", "grad", "remat")
@@ -91,10 +91,10 @@ def test_a_callback_that_computes(kind, wrap):
 
     seen = []
     out = finished(lambda: WRAPS[wrap](lambda x: KINDS[kind](host, x)))
-    want = ROWS if wrap in ("vmap", "pmap") else X
+    expected = ROWS if wrap in ("vmap", "pmap") else X
     for _ in range(2 if wrap == "scan" else 1):
-        want = want + 1 if kind == "debug" else want * 2 + 1
-    np.testing.assert_array_equal(out, want)
+        expected = expected + 1 if kind == "debug" else expected * 2 + 1
+    np.testing.assert_array_equal(out, expected)
     assert seen == [(3,)] * (1 if wrap == "jit" else 2)
 
 
@@ -140,8 +140,8 @@ def test_ordered_effects_of_threads_keep_the_order_of_each():
     for t in threads:
         t.join()
     for name in "abcd":
-        mine = [(n, i) for who, n, i in seen if who == name]
-        assert mine == [(n, i) for n in range(10) for i in range(3)]
+        own_calls = [(n, i) for who, n, i in seen if who == name]
+        assert own_calls == [(n, i) for n in range(10) for i in range(3)]
 
 
 def test_an_interrupt_in_a_callback():

@@ -19,8 +19,8 @@ def names(jaxpr):
 def test_it_survives_the_elimination_of_dead_code():
     jaxpr = mj.make_jaxpr(f)(1.0)
     assert "dce_sink[prevent_mlir_dce=False] b" in str(jaxpr)
-    kept, _ = dce_jaxpr(jaxpr.jaxpr, [True])
-    assert names(kept) == ["sin", "dce_sink", "mul"]
+    pruned, _ = dce_jaxpr(jaxpr.jaxpr, [True])
+    assert names(pruned) == ["sin", "dce_sink", "mul"]
     assert lax.dce_sink(1.0) is None
 
 

@@ -1,4 +1,4 @@
-"""`debug_nans` and `debug_infs`: the operation that first gives one is named."""
+"""`debug_nans` and `debug_infs`: the first operation that returns one is named."""
 
 import os
 import subprocess
@@ -63,7 +63,7 @@ def same(x):
 
 @pytest.mark.parametrize("name, f", CASES, ids=range(len(CASES)))
 def test_nans(name, f):
-    mj.block_until_ready(f())  # what was compiled without the check is checked, too
+    mj.block_until_ready(f())  # programs that were compiled without the check are also checked
     with mj.debug_nans(True):
         with pytest.raises(FloatingPointError, match=rf"^invalid value \(nan\).* in {name}\n"):
             f()

@@ -16,7 +16,7 @@ X = jnp.arange(3.0)
 
 @pytest.fixture
 def shown(capsys):
-    """Run a function, and give what it printed, in lines."""
+    """Run a function, and return the lines that it printed."""
 
     def run(f, *args):
         f(*args)
@@ -53,16 +53,16 @@ FORMATS = [
 ]
 
 
-@pytest.mark.parametrize("fmt, args, kwargs, want", FORMATS, ids=range(len(FORMATS)))
+@pytest.mark.parametrize("fmt, args, kwargs, expected", FORMATS, ids=range(len(FORMATS)))
 @pytest.mark.parametrize("ordered", [False, True])
-def test_formats(shown, fmt, args, kwargs, want, ordered):
+def test_formats(shown, fmt, args, kwargs, expected, ordered):
     def f():
         show(fmt, *args, ordered=ordered, **kwargs)
         return 1
 
-    assert shown(f) == [want]
-    assert shown(mj.jit(f)) == [want]
-    assert shown(lambda: show(ordered=ordered)(fmt, *args, **kwargs)) == [want]
+    assert shown(f) == [expected]
+    assert shown(mj.jit(f)) == [expected]
+    assert shown(lambda: show(ordered=ordered)(fmt, *args, **kwargs)) == [expected]
 
 
 @pytest.mark.parametrize(
@@ -118,8 +118,8 @@ def test_keys(shown):
     key = mj.random.key(3)
     assert shown(mj.jit(lambda k: show("{} ", k)), key) == ["[0 3] "]
     keys = mj.random.split(key, 2)
-    want = [f"{np.asarray(mj.random.key_data(k))}" for k in keys]
-    assert shown(mj.jit(mj.vmap(lambda k: show("{}", k, ordered=True))), keys) == want
+    expected = [f"{np.asarray(mj.random.key_data(k))}" for k in keys]
+    assert shown(mj.jit(mj.vmap(lambda k: show("{}", k, ordered=True))), keys) == expected
 
 
 # --------------------------------------------------------------------- transformations
@@ -241,11 +241,11 @@ def test_order_through_calls(shown):
         for i in range(3):
             outer(i)
 
-    want = []
+    expected = []
     for i in range(3):
-        want += [f"inner {i}", f"outer {i + 1}", f"inner {i + 1}"]
-        want += [f"inner {i + 2}"] if i >= 1 else []
-    assert shown(many) == want
+        expected += [f"inner {i}", f"outer {i + 1}", f"inner {i + 1}"]
+        expected += [f"inner {i + 2}"] if i >= 1 else []
+    assert shown(many) == expected
 
 
 def test_replicas(shown):
@@ -296,20 +296,20 @@ def test_callback():
     assert seen.pop()[1] == {"ordered": 2}
 
 
-class Mine(Exception):
+class UserError(Exception):
     pass
 
 
 def bad(*_):
-    raise Mine("boom")
+    raise UserError("boom")
 
 
 def test_exceptions():
-    with pytest.raises(Mine, match="boom"):
+    with pytest.raises(UserError, match="boom"):
         mj.debug.callback(bad, X)
     for ordered in (False, True):
         f = mj.jit(lambda x, o=ordered: mj.debug.callback(bad, x, ordered=o))
-        with pytest.raises(mj.errors.JaxRuntimeError, match=r"in bad(.|\n)*Mine: boom"):
+        with pytest.raises(mj.errors.JaxRuntimeError, match=r"in bad(.|\n)*UserError: boom"):
             f(X)
             mj.effects_barrier()
     mj.jit(lambda x: mj.debug.callback(lambda x: None, x, ordered=True))(X)

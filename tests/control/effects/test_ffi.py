@@ -145,7 +145,7 @@ def test_call(library):
         ffi.ffi_call("nothing_here", like(X))(X)
 
 
-def test_a_result_nobody_needs(library):
+def test_an_unused_result(library):
     def quiet(x, effect):
         scaled(x, has_side_effect=effect)
         return x + 1
@@ -225,12 +225,12 @@ def test_state(library):
 
 
 def test_a_primitive_of_ones_own(library):
-    mine = Primitive("test_scaled")
-    mine.abstract = lambda x, **_: x
+    scaled_p = Primitive("test_scaled")
+    scaled_p.abstract = lambda x, **_: x
     rule = ffi.ffi_lowering("test_scaled", operand_layouts=[(0, 1)])
-    mine.lower = lambda *args, **params: rule(*args, **params)[0]
+    scaled_p.lower = lambda *args, **params: rule(*args, **params)[0]
     shifts = HashableArray(np.array([1], np.int32))
-    out = mj.jit(lambda x: mine.bind(x, scale=F4.type(3), shifts=shifts))(X)
+    out = mj.jit(lambda x: scaled_p.bind(x, scale=F4.type(3), shifts=shifts))(X)
     assert out.tolist() == (3 * X.T.reshape(2, 3) + 1).tolist()
 
 
@@ -288,18 +288,18 @@ OPTIONS = (
 )
 
 
-def call(x, several=False, **given):
-    options = {k: given.pop(k) for k in OPTIONS if k in given}
+def call(x, several=False, **kwargs):
+    options = {k: kwargs.pop(k) for k in OPTIONS if k in kwargs}
     called = ffi.ffi_call("t", [like(x)] if several else like(x), **options)
     if isinstance(x, np.ndarray):
-        return mj.jit(lambda x: called(x, **given)).lower(x)
-    return called(x, **given)
+        return mj.jit(lambda x: called(x, **kwargs)).lower(x)
+    return called(x, **kwargs)
 
 
 @pytest.mark.parametrize("value, text", ATTRIBUTES, ids=[t for _, t in ATTRIBUTES])
 def test_attributes(value, text):
-    found = text_of(lambda x: ffi.ffi_call("t", like(x))(x, a=value), X)
-    assert f'backend_config = "", mhlo.backend_config = {{a = {text}}}' in found
+    module_text = text_of(lambda x: ffi.ffi_call("t", like(x))(x, a=value), X)
+    assert f'backend_config = "", mhlo.backend_config = {{a = {text}}}' in module_text
 
 
 @pytest.mark.parametrize("fun, kind, text", ERRORS, ids=[t for _, _, t in ERRORS])
@@ -333,16 +333,16 @@ def test_rules_of_other_primitives_emit_calls():
     prim.def_abstract_eval(lambda x, **params: x)
     rule = ffi.ffi_lowering("target", operand_layouts=[(0, 1)], has_side_effect=True)
     mlir.register_lowering(prim, rule)
-    found = text_of(lambda x: prim.bind(x, scale=np.float32(2)), X)
-    assert "mhlo.backend_config = {scale = 2.000000e+00 : f32}" in found
-    assert "@target" in found and "has_side_effect = true" in found
-    assert "operand_layouts = [dense<[0, 1]>" in found
+    module_text = text_of(lambda x: prim.bind(x, scale=np.float32(2)), X)
+    assert "mhlo.backend_config = {scale = 2.000000e+00 : f32}" in module_text
+    assert "@target" in module_text and "has_side_effect = true" in module_text
+    assert "operand_layouts = [dense<[0, 1]>" in module_text
 
 
-def test_values_without_bits_are_handed_on_as_false():
+def test_float0_values_are_passed_as_false():
     none = np.zeros(3, mj.dtypes.float0)
-    found = text_of(lambda x: ffi.ffi_call("t", like(x))(none, x), X)
-    assert "(tensor<3xi1>, tensor<" in found
+    module_text = text_of(lambda x: ffi.ffi_call("t", like(x))(none, x), X)
+    assert "(tensor<3xi1>, tensor<" in module_text
 
 
 def test_dicts_are_frozen():

@@ -96,8 +96,8 @@ def test_order_between_programs_and_prints(capsys):
     for i in range(3):
         f(i)
     mj.effects_barrier()
-    want = [f"{c} {i}" for i in range(3) for c in "abc"]
-    assert capsys.readouterr().out.splitlines() == want and log.seen == [0, 1, 2]
+    expected = [f"{c} {i}" for i in range(3) for c in "abc"]
+    assert capsys.readouterr().out.splitlines() == expected and log.seen == [0, 1, 2]
 
 
 def test_replicas():

@@ -68,12 +68,12 @@ def test_map_errors():
         lax.map(lambda r: r[0], (X, ROWS))
     with pytest.raises(ValueError, match="no values to scan over"):
         lax.map(lambda r: r, None)
-    with pytest.raises(TypeError, match=r"mine at .* for map returned a value"):
+    with pytest.raises(TypeError, match=r"user_fun at .* for map returned a value"):
 
-        def mine(x):
+        def user_fun(x):
             return "a"
 
-        lax.map(mine, X)
+        lax.map(user_fun, X)
 
 
 # ------------------------------------------------------------------- associative_scan
@@ -122,8 +122,8 @@ def test_associative_scan_keeps_types(n, dtype):
 def test_associative_scan_along_axes(axis, reverse):
     x = RANDOM.normal(size=(4, 5, 3)).astype(np.float32)
     got = mj.jit(lambda x: lax.associative_scan(jnp.maximum, x, reverse=reverse, axis=axis))(x)
-    turned = np.flip(x, axis) if reverse else x
-    expected = np.maximum.accumulate(turned, axis)
+    transposed = np.flip(x, axis) if reverse else x
+    expected = np.maximum.accumulate(transposed, axis)
     np.testing.assert_array_equal(got, np.flip(expected, axis) if reverse else expected)
 
 
@@ -280,7 +280,7 @@ def test_general_reductions(name):
 
 
 def test_reductions_of_pairs_and_with_closures():
-    """The largest element and where it stands; a value captured by the computation."""
+    """The largest element and its index; a value captured by the computation."""
     x = RANDOM.permutation(12).reshape(3, 4).astype(np.float32)
     at = np.broadcast_to(np.arange(4, dtype=np.int32), (3, 4))
 

@@ -165,9 +165,9 @@ def test_keys_are_carries_rows_and_results():
         None,
         length=3,
     )
-    again = lax.scan(lambda t, k: (t + mj.random.uniform(k), k), 0.0, keys, unroll=2)
-    assert again[0] == total
-    assert (mj.random.key_data(again[1]) == mj.random.key_data(keys)).all()
+    repeated = lax.scan(lambda t, k: (t + mj.random.uniform(k), k), 0.0, keys, unroll=2)
+    assert repeated[0] == total
+    assert (mj.random.key_data(repeated[1]) == mj.random.key_data(keys)).all()
     assert (mj.random.key_data(keys[0]) == mj.random.key_data(key)).all()
     assert last.dtype == key.dtype
     assert lax.scan(lambda c, k: (c, k), 0, keys[:0])[1].shape == (0,)
@@ -244,8 +244,8 @@ def stored(f, *args):
     """Shapes of what the backward pass of `f` keeps, arguments left out."""
     _, pull = mj.vjp(f, *args)
     known = set(map(id, args))
-    found = {id(a): a for a in mj.tree.leaves(pull) if hasattr(a, "shape")}
-    return sorted(a.shape for key, a in found.items() if key not in known)
+    by_id = {id(a): a for a in mj.tree.leaves(pull) if hasattr(a, "shape")}
+    return sorted(a.shape for key, a in by_id.items() if key not in known)
 
 
 def test_values_that_all_steps_share_are_not_stacked():
@@ -350,9 +350,9 @@ def test_rows_and_results_are_not_stored_twice():
         return lax.scan(step, x, rows)
 
     (_, ys), pull = mj.vjp(f, X)
-    kept = [a for a in mj.tree.leaves(pull) if getattr(a, "shape", ()) == (5, 3)]
-    assert any(a is ys for a in kept)
-    other = {id(a) for a in kept} - {id(ys), id(rows)}
+    residuals = [a for a in mj.tree.leaves(pull) if getattr(a, "shape", ()) == (5, 3)]
+    assert any(a is ys for a in residuals)
+    other = {id(a) for a in residuals} - {id(ys), id(rows)}
     assert not other
 
 
@@ -368,8 +368,8 @@ def test_rows_and_results_are_not_stored_twice():
 def test_floats_stored_for_a_step(name, body, per_step):
     rows = jnp.asarray(ROWS)
     _, pull = mj.vjp(lambda x: lax.scan(body, x, rows)[0], X)
-    found = {id(a): a for a in mj.tree.leaves(pull) if hasattr(a, "dtype")}
-    floats = [a for a in found.values() if a.dtype == np.float32 and a is not rows]
+    by_id = {id(a): a for a in mj.tree.leaves(pull) if hasattr(a, "dtype")}
+    floats = [a for a in by_id.values() if a.dtype == np.float32 and a is not rows]
     assert sum(a.size for a in floats if a.ndim and a.shape[0] == 5) == 5 * per_step
 
 
@@ -557,7 +557,7 @@ def test_error(name):
         call()
 
 
-def test_a_leaked_carry_is_told():
+def test_a_leaked_carry_is_reported():
     leaked = []
     lax.scan(lambda c, x: (leaked.append(c) or c, None), 0.0, X)
     with pytest.raises(mj.errors.UnexpectedTracerError, match="for scan"):

@@ -124,7 +124,7 @@ def test_reverse_mode_is_refused(loop, transform):
 
 
 def test_reverse_mode_past_what_does_not_move():
-    """Loops over constants, integers or handed-on values do not stop it."""
+    """Loops over constants, integers or unchanged values do not stop it."""
 
     def constant(x):
         return x * lax.while_loop(lambda c: c < 3, lambda c: c + 1.0, 0.0)
@@ -139,8 +139,8 @@ def test_reverse_mode_past_what_does_not_move():
     def handed_on(x):
         return 2 * lax.while_loop(lambda c: c[0] < 3, lambda c: (c[0] + 1, c[1]), (0, x))[1]
 
-    found = [mj.grad(f)(2.0) for f in (constant, integer, stopped, handed_on)]
-    assert found == [3, 6, 8, 2]
+    result = [mj.grad(f)(2.0) for f in (constant, integer, stopped, handed_on)]
+    assert result == [3, 6, 8, 2]
 
 
 # ---------------------------------------------------------------------------- bounds
@@ -368,7 +368,7 @@ def test_bounded_loops_store_about_the_root_of_their_steps(steps):
 
 
 def test_a_bounded_loop_that_is_not_done_stops():
-    """The value reached, and its gradient; checkify tells."""
+    """The loop returns the value it reached, and its gradient; checkify reports it."""
 
     def f(x):
         return lax.while_loop(lambda c: c > 0, lambda c: 2 * c, x, max_steps=10)
@@ -437,15 +437,15 @@ def test_progress_changes_no_result(n, at_once, capsys):
     xs = np.linspace(-1, 1, n).astype(np.float32)
     step = lambda c, x: (jnp.sin(c) + x, (c * x, {"i": x}))
     for reverse in (False, True):
-        plain = lax.scan(step, 0.5, xs, reverse=reverse)
+        expected = lax.scan(step, 0.5, xs, reverse=reverse)
         shown = lax.scan(step, 0.5, xs, reverse=reverse, progress="text")
-        for a, b in zip(mj.tree.leaves(plain), mj.tree.leaves(shown), strict=True):
+        for a, b in zip(mj.tree.leaves(expected), mj.tree.leaves(shown), strict=True):
             assert a.aval == b.aval
             np.testing.assert_allclose(a, b, rtol=1e-6)
     body = lambda i, c: jnp.sin(c) + i
-    plain = lax.fori_loop(3, 3 + n, body, 0.5)
+    expected = lax.fori_loop(3, 3 + n, body, 0.5)
     shown = lax.fori_loop(3, 3 + n, body, 0.5, progress="text")
-    np.testing.assert_allclose(plain, shown, rtol=1e-5)
+    np.testing.assert_allclose(expected, shown, rtol=1e-5)
     seen = []
     lax.fori_loop(
         np.uint8(1), np.uint8(4), lambda i, c: (seen.append(i.aval), c)[1], 0, progress="text"
@@ -458,8 +458,8 @@ def test_progress_of_a_gradient_is_shown_once(capsys, at_once):
     def f(x):
         return lax.fori_loop(0, 4, lambda i, c: jnp.sin(c), x, progress="text")
 
-    plain = mj.grad(lambda x: lax.fori_loop(0, 4, lambda i, c: jnp.sin(c), x))(1.0)
-    assert mj.grad(f)(1.0) == plain
+    expected = mj.grad(lambda x: lax.fori_loop(0, 4, lambda i, c: jnp.sin(c), x))(1.0)
+    assert mj.grad(f)(1.0) == expected
     assert len(lines(capsys)) == 5
     assert mj.vmap(f)(np.ones(3)).shape == (3,)
     assert len(lines(capsys)) == 5
@@ -555,14 +555,14 @@ def test_error(name):
 
 
 def test_messages_name_the_users_function():
-    def body_of_mine(i, c):
+    def user_body(i, c):
         return "a"
 
     for upper in (3, jnp.int32(3)):
-        with pytest.raises(TypeError, match=r"function body_of_mine at .*test_while.py"):
-            mj.jit(lambda n: lax.fori_loop(0, n, body_of_mine, 0))(upper)
-        with pytest.raises(TypeError, match=r"function body_of_mine at .*test_while.py"):
-            lax.fori_loop(0, upper, body_of_mine, 0)
+        with pytest.raises(TypeError, match=r"function user_body at .*test_while.py"):
+            mj.jit(lambda n: lax.fori_loop(0, n, user_body, 0))(upper)
+        with pytest.raises(TypeError, match=r"function user_body at .*test_while.py"):
+            lax.fori_loop(0, upper, user_body, 0)
 
 
 def test_scan_is_what_a_static_loop_becomes():

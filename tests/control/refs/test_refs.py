@@ -12,8 +12,8 @@ def three():
     return mj.new_ref(jnp.arange(3.0))
 
 
-def same(x, want):
-    np.testing.assert_allclose(np.asarray(x), want, rtol=1e-6)
+def same(x, expected):
+    np.testing.assert_allclose(np.asarray(x), expected, rtol=1e-6)
 
 
 def test_reading_and_writing():
@@ -268,16 +268,16 @@ def test_values_of_inner_transformations_do_not_get_out():
 
 
 def test_references_are_no_results():
-    kept = []
+    stored = []
 
     @mj.jit
     def f(x):
-        kept.append(mj.new_ref(x))
+        stored.append(mj.new_ref(x))
         return x
 
     f(1.0)
     with pytest.raises(mj.errors.UnexpectedTracerError, match="had ended"):
-        _ = kept[0][...]
+        _ = stored[0][...]
     for transform in (mj.jit, mj.checkpoint, mj.make_jaxpr, mj.grad):
         with pytest.raises(ValueError, match="references cannot be returned"):
             transform(lambda x: three())(1.0)

@@ -18,8 +18,8 @@ def table():
     return mj.new_ref(jnp.arange(12.0).reshape(3, 4))
 
 
-def same(x, want):
-    np.testing.assert_allclose(np.asarray(x), want, rtol=1e-6)
+def same(x, expected):
+    np.testing.assert_allclose(np.asarray(x), expected, rtol=1e-6)
 
 
 # ------------------------------------------------------------------------------ jit
@@ -78,7 +78,7 @@ def test_forms_of_arguments():
     same(r[...], [9, 7, 8])
 
 
-def test_arrays_given_and_taken_stay_as_they_are():
+def test_arrays_that_are_passed_in_and_out_do_not_change():
     x = jnp.zeros(3)
     r = mj.new_ref(x)
     f = mj.jit(lambda a: a.__setitem__(0, a[0] + 1))
@@ -233,11 +233,11 @@ def test_lanes_of_a_reference(wrap):
         a[x.astype(int)] = -1.0
         return a[0]
 
-    want = np.arange(12.0).reshape(3, 4) * np.arange(3)[:, None]
-    want[np.arange(3), np.arange(3)] = -1
-    same(wrap(mj.vmap(f))(x, r), want[:, 0])
-    same(r[...], want)
-    same(mj.vmap(lambda a: a[...], in_axes=-1)(r), want.T)
+    expected = np.arange(12.0).reshape(3, 4) * np.arange(3)[:, None]
+    expected[np.arange(3), np.arange(3)] = -1
+    same(wrap(mj.vmap(f))(x, r), expected[:, 0])
+    same(r[...], expected)
+    same(mj.vmap(lambda a: a[...], in_axes=-1)(r), expected.T)
 
     def dist(x, y, out):
         out[...] = jnp.sum((x - y) ** 2)
@@ -467,17 +467,17 @@ def test_subscripts(index, wrap):
     out = wrap(lambda r: r[index])(r)
     assert out.shape == part.shape
     same(out, part)
-    want = start.copy()
-    want[where] = -part - 1
+    expected = start.copy()
+    expected[where] = -part - 1
     wrap(lambda r: r.__setitem__(index, -part - 1))(r)
-    same(r[...], want)
-    want[where] += 2
+    same(r[...], expected)
+    expected[where] += 2
     wrap(lambda r: mj.ref.addupdate(r, index, jnp.full(part.shape, 2.0)))(r)
-    same(r[...], want)
+    same(r[...], expected)
     old = wrap(lambda r: mj.ref.swap(r, index, jnp.zeros(part.shape)))(r)
-    same(old, want[where])
-    want[where] = 0
-    same(r[...], want)
+    same(old, expected[where])
+    expected[where] = 0
+    same(r[...], expected)
 
 
 def test_traced_positions_are_moved_into_the_bounds():
@@ -486,9 +486,9 @@ def test_traced_positions_are_moved_into_the_bounds():
         same(mj.jit(lambda r, i: r[i])(r, i), np.arange(4) + 4 * row)
         mj.jit(lambda r, i: r.__setitem__(i, jnp.zeros(4)))(r, i)
         mj.jit(lambda r, i: mj.ref.addupdate(r, i, jnp.ones(4)))(r, i)
-        want = np.arange(12.0).reshape(3, 4)
-        want[row] = 1
-        same(r[...], want)
+        expected = np.arange(12.0).reshape(3, 4)
+        expected[row] = 1
+        same(r[...], expected)
 
 
 @pytest.mark.parametrize(
@@ -596,34 +596,34 @@ def test_freed_and_empty():
 
 @pytest.mark.parametrize("wrap", [lambda f: f, mj.jit], ids=["eager", "jit"])
 def test_conditions_of_loops_may_write(wrap):
-    asked, total = mj.new_ref(0), mj.new_ref(0)
+    num_conds, total = mj.new_ref(0), mj.new_ref(0)
 
     def run(n):
         def cond(i):
-            asked[...] += 1
+            num_conds[...] += 1
             return i < 3
 
         def body(i):
-            total[...] += asked[...]
-            asked[...] += 10
+            total[...] += num_conds[...]
+            num_conds[...] += 10
             return i + 1
 
         return lax.while_loop(cond, body, n)
 
     same(wrap(run)(0), 3)
-    same(asked[...], 34)
+    same(num_conds[...], 34)
     same(total[...], 1 + 12 + 23)
-    same(wrap(run)(7), 7)  # asked once, and there is no step
-    same(asked[...], 35)
+    same(wrap(run)(7), 7)  # evaluated once, without a step
+    same(num_conds[...], 35)
 
 
 def test_conditions_that_write_are_transformed():
     def f(x):
-        asked, r = mj.new_ref(0), mj.new_ref(x)
+        num_conds, r = mj.new_ref(0), mj.new_ref(x)
 
         def cond(i):
-            asked[...] += 1
-            return asked[...] < 4
+            num_conds[...] += 1
+            return num_conds[...] < 4
 
         def body(i):
             r[...] *= x

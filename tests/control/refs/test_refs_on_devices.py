@@ -1,4 +1,4 @@
-"""References of functions that run on several devices, beside the same on whole arrays."""
+"""References of functions on several devices, compared with replicated arrays."""
 
 from functools import partial
 
@@ -62,14 +62,14 @@ FUNCTIONS = {
 @pytest.mark.parametrize("check", [True, False])
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_argument_of_shard_map(name, check):
-    f, cut, first, result, last = FUNCTIONS[name]
-    spec = P("x", "y") if cut == P() else cut
-    mapped = over(f, in_specs=(cut, spec), out_specs=spec, check_vma=check)
+    f, spec_of_ref, first, result, last = FUNCTIONS[name]
+    spec = P("x", "y") if spec_of_ref == P() else spec_of_ref
+    mapped = over(f, in_specs=(spec_of_ref, spec), out_specs=spec, check_vma=check)
     for run in (mapped, mj.jit(mapped)):
         ref = mj.new_ref(jnp.asarray(first))
         np.testing.assert_allclose(run(ref, X), result)
         np.testing.assert_allclose(ref[...], last)
-        assert ref.sharding.is_equivalent_to(NamedSharding(MESH, cut), ref.ndim)
+        assert ref.sharding.is_equivalent_to(NamedSharding(MESH, spec_of_ref), ref.ndim)
         assert ref.format == ref[...].format
 
 
@@ -120,7 +120,7 @@ def test_derivatives():
 
 
 def test_derivatives_by_what_all_devices_write():
-    """The reference varies, what is written does not; its uses are summed."""
+    """The reference varies, the written value does not; its uses are summed."""
 
     def f(r, w, x):
         r[...] = w * jnp.ones(x.shape)
@@ -128,8 +128,8 @@ def test_derivatives_by_what_all_devices_write():
 
     spec = P("x", "y")
     mapped = over(f, in_specs=(spec, P(), spec), out_specs=(spec, P()))
-    told = str(mj.make_jaxpr(mapped)(mj.new_ref(jnp.asarray(X)), 2.0, X))
-    assert "pvary" not in told.partition("<-")[0]  # as in JAX
+    text = str(mj.make_jaxpr(mapped)(mj.new_ref(jnp.asarray(X)), 2.0, X))
+    assert "pvary" not in text.partition("<-")[0]  # as in JAX
 
     def loss(w):
         products, total = mapped(mj.new_ref(jnp.zeros_like(X)), w, X)
@@ -152,9 +152,9 @@ def test_argument_of_pmap(axis):
     f = mj.pmap(double, in_axes=(axis, 0))
     xs = np.arange(X.shape[axis], dtype=np.float32)
     for times in (1, 2):
-        want = X * (xs[:, None] if axis == 0 else xs) ** times
-        np.testing.assert_allclose(f(ref, xs), np.moveaxis(want, axis, 0) + 1)
-        np.testing.assert_allclose(ref[...], want)
+        expected = X * (xs[:, None] if axis == 0 else xs) ** times
+        np.testing.assert_allclose(f(ref, xs), np.moveaxis(expected, axis, 0) + 1)
+        np.testing.assert_allclose(ref[...], expected)
 
 
 def test_a_reference_that_replicas_share():
@@ -176,13 +176,13 @@ def test_nested_pmaps_write():
     np.testing.assert_allclose(ref[...], X * X)
 
 
-def test_in_shardings_say_where_a_reference_lies():
-    cut, whole = NamedSharding(MESH, P("x")), NamedSharding(MESH, P())
-    ref = mj.new_ref(mj.device_put(X, cut))
-    f = mj.jit(double, in_shardings=(cut, whole), out_shardings=whole)
+def test_in_shardings_of_a_reference():
+    spec_of_ref, replicated = NamedSharding(MESH, P("x")), NamedSharding(MESH, P())
+    ref = mj.new_ref(mj.device_put(X, spec_of_ref))
+    f = mj.jit(double, in_shardings=(spec_of_ref, replicated), out_shardings=replicated)
     np.testing.assert_allclose(f(ref, X), X * X + 1)
     np.testing.assert_allclose(ref[...], X * X)
-    wrong = mj.jit(double, in_shardings=(whole, whole))
+    wrong = mj.jit(double, in_shardings=(replicated, replicated))
     with pytest.raises(ValueError, match="Sharding passed to jit does not match"):
         wrong(ref, X)
 
@@ -224,7 +224,7 @@ def test_refused(f, specs, says):
         mj.jit(over(f, in_specs=specs, out_specs=P()))(*args)
 
 
-def test_a_place_that_varies():
+def test_an_index_that_varies():
     ref = mj.new_ref(jnp.ones(8))
     with pytest.raises(ValueError, match="varies along x, y"):
         over(places, in_specs=(P(), SPREAD), out_specs=P())(ref, X)

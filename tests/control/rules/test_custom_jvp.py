@@ -82,7 +82,7 @@ def test_rules_inside_rules():
         (lambda p, t: ("no", t[0]), TypeError, "is not a valid JAX type"),
     ],
 )
-def test_what_a_rule_may_not_give(rule, error, words):
+def test_invalid_results_of_a_rule(rule, error, words):
     f = with_rule(rule)
     for d in (mj.grad(f), mj.jit(mj.grad(f)), mj.grad(mj.jit(f))):
         with pytest.raises(error) as e:
@@ -106,10 +106,10 @@ def test_what_a_rule_may_not_give(rule, error, words):
         ),
     ],
 )
-def test_a_rule_gives_the_functions_result(rule, words):
+def test_a_rule_returns_the_functions_result(rule, words):
     f = with_rule(rule)
     with pytest.raises(TypeError) as e:
-        mj.grad(mj.jit(f))(1.0)  # the function has run, so what it gives is known
+        mj.grad(mj.jit(f))(1.0)  # the function has run, so the type of its result is known
     assert words in str(e.value)
 
 
@@ -132,7 +132,7 @@ def test_arguments_are_found_by_name_and_default():
 
 
 def test_arguments_by_name_after_a_gap():
-    """What stands between keeps its default, static or not."""
+    """Parameters between the arguments keep their defaults, static or not."""
 
     @functools.partial(mj.custom_jvp, nondiff_argnums=(1, 2))
     def f(x, power=2, negative=False, scale=1.0, shift=0.0):
@@ -267,8 +267,8 @@ def test_symbolic_zeros():
         assert mj.grad(g)(1.0) == 20
         assert mj.vmap(mj.grad(g))(jnp.ones(2)).tolist() == [20, 20]
     # What `vmap` asks, once in a program, whether the second result varies with lanes.
-    asked = seen.pop(seen.index({"a": False, "b": False}))
-    assert asked not in seen and seen == [{"a": False, "b": True}] * len(seen)
+    unused = seen.pop(seen.index({"a": False, "b": False}))
+    assert unused not in seen and seen == [{"a": False, "b": True}] * len(seen)
     _, (_, t) = mj.jvp(lambda a: f({"a": a, "b": 2.0}), (1.0,), (1.0,))
     assert t == 0
     zero = SymbolicZero(mj.typeof(jnp.ones(3, int)).to_tangent())
@@ -421,14 +421,14 @@ def rule_reads(y):
     return doubled
 
 
-def given(y):
+def with_argument(y):
     """The same of a rule that gets `y` as an argument without derivative."""
     times = mj.custom_jvp(lambda y, x: 2 * x, nondiff_argnums=(0,))
     times.defjvp(lambda y, p, t: (times(y, *p), y * t[0]))
     return lambda x: times(y, x)
 
 
-@pytest.mark.parametrize("make", [rule_reads, given])
+@pytest.mark.parametrize("make", [rule_reads, with_argument])
 def test_rules_that_read_a_value_that_has_ended(make):
     for run in (
         lambda: mj.grad(mj.jit(lambda y, x: make(y)(x)), 1)(2.0, 3.0),

@@ -11,8 +11,8 @@ def three():
     return mj.new_ref(jnp.arange(3.0))
 
 
-def same(x, want):
-    np.testing.assert_allclose(np.asarray(x), want, rtol=1e-6)
+def same(x, expected):
+    np.testing.assert_allclose(np.asarray(x), expected, rtol=1e-6)
 
 
 def rule_of_reverse_mode():
@@ -58,29 +58,31 @@ def custom_jvp(f, rule):
 
 
 one = lambda x: x
-gone = lambda res, ct: (ct,)
-kept = mj.new_ref(1.0)
+pass_cotangent = lambda res, ct: (ct,)
+stored_ref = mj.new_ref(1.0)
 # What is refused, and the words of JAX 0.10.2.
 REFUSED = {
     "a residual made by fwd": (
-        lambda: mj.grad(custom_vjp(one, lambda x: (x, [mj.new_ref(x)]), gone))(1.0),
+        lambda: mj.grad(custom_vjp(one, lambda x: (x, [mj.new_ref(x)]), pass_cotangent))(1.0),
         "custom_vjp fwd function .* returned a mutable array reference of type"
         r" Ref{float32\[\]} at output tree path \[1\]\[0\] that was not an argument",
     ),
     "a residual from outside": (
-        lambda: mj.jit(mj.grad(custom_vjp(one, lambda x: (x, kept), gone)))(1.0),
+        lambda: mj.jit(mj.grad(custom_vjp(one, lambda x: (x, stored_ref), pass_cotangent)))(
+            1.0
+        ),
         r"at output tree path \[1\] that was not an argument",
     ),
     "a result of fwd": (
-        lambda: mj.grad(custom_vjp(one, lambda x: (mj.new_ref(x), x), gone))(1.0),
+        lambda: mj.grad(custom_vjp(one, lambda x: (mj.new_ref(x), x), pass_cotangent))(1.0),
         r"at output tree path \[0\], but mutable array references cannot be returned",
     ),
     "a result of the function": (
-        lambda: custom_vjp(mj.new_ref, lambda x: (x, x), gone)(1.0),
+        lambda: custom_vjp(mj.new_ref, lambda x: (x, x), pass_cotangent)(1.0),
         "custom_vjp primal function .* that was not an argument",
     ),
     "an argument as the result": (
-        lambda: custom_vjp(one, lambda x: (x, x), gone)(mj.new_ref(1.0)),
+        lambda: custom_vjp(one, lambda x: (x, x), pass_cotangent)(mj.new_ref(1.0)),
         "custom_vjp primal function .* that was not an argument",
     ),
     "a cotangent": (
@@ -96,7 +98,7 @@ REFUSED = {
     "one reference as two arguments": (
         lambda: custom_vjp(
             lambda r, s, x: x, lambda r, s, x: (x, None), lambda _, ct: (None, None, ct)
-        )(kept, kept, 1.0),
+        )(stored_ref, stored_ref, 1.0),
         "only one reference to a mutable array may be passed as an argument to a function,"
         r" but custom_vjp function .* got the same mutable array reference of type"
         r" Ref{float32\[\]} at r and s",

@@ -122,7 +122,7 @@ def test_the_linear_part_prints():
         (None, lambda r, g: ("text",), TypeError, "'text' of type <class 'str'> is not a"),
     ],
 )
-def test_what_rules_may_not_give(fwd, bwd, error, words):
+def test_invalid_results_of_rules(fwd, bwd, error, words):
     def square(x):
         return x**2
 
@@ -141,16 +141,16 @@ def test_what_rules_may_not_give(fwd, bwd, error, words):
         (np.int32(1), "shapes/dtypes of:\n    int32[]\nwhile the custom_vjp-decorated"),
     ],
 )
-def test_fwd_gives_the_functions_result(out, words):
+def test_fwd_returns_the_functions_result(out, words):
     f = with_rules(lambda x: x, lambda x: (out, None), lambda r, g: (g,))
     with pytest.raises(TypeError) as e:
-        mj.grad(mj.jit(f))(1.0)  # the function has run, so what it gives is known
+        mj.grad(mj.jit(f))(1.0)  # the function has run, so the type of its result is known
     assert words in str(e.value)
     assert "(i.e. values stored from the forward pass" in str(e.value)
 
 
 @pytest.mark.parametrize(
-    "bwd, want",
+    "bwd, expected",
     [
         (lambda r, g: ({"a": g, "b": None}, g), ({"a": 1, "b": 0}, 1)),
         (lambda r, g: (None, g), ({"a": 0, "b": 0}, 1)),
@@ -159,11 +159,11 @@ def test_fwd_gives_the_functions_result(out, words):
         (lambda r, g: [g, jnp.bfloat16(2)], ({"a": 1, "b": 1}, 2)),
     ],
 )
-def test_cotangents_that_are_short_for_others(bwd, want):
+def test_cotangents_that_are_short_for_others(bwd, expected):
     f = with_rules(lambda d, x: d["a"] * x, lambda d, x: (d["a"] * x, None), bwd)
     for d in (mj.grad(f, (0, 1)), mj.jit(mj.grad(f, (0, 1)))):
         got = d({"a": 1.0, "b": 2.0}, 3.0)
-        assert got == want
+        assert got == expected
         assert {x.dtype for x in mj.tree.leaves(got)} == {np.dtype("float32")}
 
 
@@ -177,15 +177,15 @@ def test_integers_keys_and_float0():
 
     f = with_rules(lambda key, n, x: (n * x, n), lambda key, n, x: ((n * x, n), (key, n)), bwd)
     key = mj.random.key(0)
-    want = 3 * mj.random.uniform(key)
+    expected = 3 * mj.random.uniform(key)
     d = mj.grad(lambda k, n, x: f(k, n, x)[0], 2)
-    assert d(key, 3, 1.0) == mj.jit(d)(key, 3, 1.0) == want
+    assert d(key, 3, 1.0) == mj.jit(d)(key, 3, 1.0) == expected
     lanes = mj.vmap(d, (0, 0, None))(mj.random.split(key, 2), jnp.arange(2), 1.0)
     assert lanes[0] == 0 and lanes.shape == (2,)
     assert set(seen) == {(float0, ())}
     both = mj.grad(lambda n, x: f(key, n, x)[0], (0, 1), allow_int=True)(3, 1.0)
-    assert both[0].dtype == float0 and both[1] == want
-    # Whatever a rule gives for an integer is no derivative.
+    assert both[0].dtype == float0 and both[1] == expected
+    # A rule's result for an integer is not a derivative.
     g = with_rules(lambda n, x: n * x, lambda n, x: (n * x, n), lambda n, g: (n, n * g))
     assert mj.grad(g, 1)(3, 1.0) == 3
 
@@ -281,40 +281,40 @@ def test_symbolic_zeros():
     assert mj.grad(lambda y: f(2.0, y)[1])(3.0) == 0  # a symbolic zero may be given back
 
 
-def closing(y, again=True):
+def closing(y, recursive=True):
     """A function and rules that close over a value."""
 
     @mj.custom_vjp
     def f(x):
         return x * y
 
-    f.defvjp(lambda x: (f(x) if again else x * y, x), lambda x, g: (100 * jnp.sin(y) * g,))
+    f.defvjp(lambda x: (f(x) if recursive else x * y, x), lambda x, g: (100 * jnp.sin(y) * g,))
     return f
 
 
-@pytest.mark.parametrize("again", [True, False])
-def test_closures_over_what_is_staged_or_mapped(again):
+@pytest.mark.parametrize("recursive", [True, False])
+def test_closures_over_what_is_staged_or_mapped(recursive):
     def value(y):
-        return closing(y, again)(3.0)
+        return closing(y, recursive)(3.0)
 
     def slope(y):
-        return mj.grad(closing(y, again))(3.0)
+        return mj.grad(closing(y, recursive))(3.0)
 
     def looped(y):
         return mj.grad(
-            lambda x: lax.scan(lambda c, _: (closing(y, again)(c), c), x, None, 2)[0]
+            lambda x: lax.scan(lambda c, _: (closing(y, recursive)(c), c), x, None, 2)[0]
         )(1.0)
 
     def later(y):
-        return mj.grad(mj.jit(lambda x: closing(y, again)(x)))(3.0)
+        return mj.grad(mj.jit(lambda x: closing(y, recursive)(x)))(3.0)
 
     ys = jnp.arange(3.0)
-    want = 100 * np.sin(np.arange(3))
+    expected = 100 * np.sin(np.arange(3))
     for fun, right in (
         (value, 3 * np.arange(3)),
-        (slope, want),
-        (looped, want**2),
-        (later, want),
+        (slope, expected),
+        (looped, expected**2),
+        (later, expected),
     ):
         for wrap in (lambda f: f, mj.jit, mj.checkpoint):
             got = [wrap(fun)(y) for y in ys]
@@ -328,9 +328,9 @@ def test_second_derivatives_of_closures_hear_the_rule():
         return mj.grad(mj.jit(mj.grad(lambda x: closing(y)(x) ** 2)))(3.0)
 
     # d/dx 2 f(x) f'(x), where f' = 100 sin(y) by the rule
-    want = 2 * (100 * np.sin(2.0)) ** 2
-    np.testing.assert_allclose(mj.jit(twice)(2.0), want, rtol=1e-5)
-    np.testing.assert_allclose(twice(2.0), want, rtol=1e-5)
+    expected = 2 * (100 * np.sin(2.0)) ** 2
+    np.testing.assert_allclose(mj.jit(twice)(2.0), expected, rtol=1e-5)
+    np.testing.assert_allclose(twice(2.0), expected, rtol=1e-5)
 
 
 def test_closures_over_what_is_differentiated():
@@ -402,7 +402,7 @@ def test_what_rules_evaluate_is_staged_elsewhere():
     assert "div" in str(mj.make_jaxpr(lambda: halve(x))())
 
 
-def test_forward_mode_may_be_asked_for_what_nobody_reads():
+def test_forward_mode_works_if_its_result_is_unused():
     """The value of f is not read, and its derivative is dead code in a program."""
 
     @mj.custom_vjp
@@ -461,7 +461,7 @@ def test_python_numbers_stay_such_among_residuals(over, symbolic):
     assert set(seen) == {(True, False, 3)}
 
 
-def test_shared_arguments_of_lanes_whose_rule_knows_numbers_only():
+def test_shared_arguments_of_lanes_whose_rule_takes_only_numbers():
     # Each lane has a cotangent for the shared argument; they are added.
     f = with_rules(
         lambda x, y: (x, y), lambda x, y: ((x, y), 2), lambda two, cts: (cts[0], two * 1.0)
@@ -509,9 +509,9 @@ THROUGH_NONE = {  # recorded from JAX 0.10.2
 
 @pytest.mark.parametrize("name", THROUGH_NONE)
 def test_none_is_an_array_of_zeros_for_the_rules_before(name):
-    f, want = THROUGH_NONE[name]
-    assert tuple(map(float, mj.grad(f, (0, 1))(1.0, 2.0))) == want
-    assert tuple(map(float, mj.jit(mj.grad(f, (0, 1)))(1.0, 2.0))) == want
+    f, expected = THROUGH_NONE[name]
+    assert tuple(map(float, mj.grad(f, (0, 1))(1.0, 2.0))) == expected
+    assert tuple(map(float, mj.jit(mj.grad(f, (0, 1)))(1.0, 2.0))) == expected
 
 
 def test_a_cotangent_of_float0_is_zero():

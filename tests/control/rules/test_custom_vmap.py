@@ -41,7 +41,7 @@ def test_a_rule_may_vmap_its_function():
     assert mj.vmap(mj.vmap(f))(jnp.ones((1, 2))).tolist() == [[8, 8]]
 
 
-def test_what_rules_are_given():
+def test_arguments_of_rules():
     seen = []
 
     @custom_vmap
@@ -89,7 +89,7 @@ def test_keywords_and_defaults():
         (lambda n, b, x, y: ("text", True), TypeError, "is not a valid JAX type"),
     ],
 )
-def test_what_a_rule_may_not_give(rule, error, words):
+def test_invalid_results_of_a_rule(rule, error, words):
     with pytest.raises(error) as e:
         mj.vmap(with_rule(rule))(jnp.ones(2), jnp.ones(2))
     assert words in str(e.value)

@@ -81,11 +81,12 @@ def test_linear_call():
 
 
 @pytest.mark.parametrize(
-    "turned", [lambda r, ct: (ct, ct), lambda r, ct: jnp.ones(3), lambda r, ct: jnp.int32(1)]
+    "transposed",
+    [lambda r, ct: (ct, ct), lambda r, ct: jnp.ones(3), lambda r, ct: jnp.int32(1)],
 )
-def test_linear_call_checks_the_transpose(turned):
+def test_linear_call_checks_the_transpose(transposed):
     with pytest.raises(TypeError, match="the transpose must return what the function"):
-        cd.linear_call(lambda r, x: r * x, turned, 2.0, 3.0)
+        cd.linear_call(lambda r, x: r * x, transposed, 2.0, 3.0)
 
 
 def test_small_names():
@@ -113,8 +114,8 @@ def test_small_names():
 )
 def test_any_integer_names_an_argument(derivative, number):
     f = lambda x, y: x * y**3
-    want = derivative(f, argnums=1)(2.0, 3.0)
-    assert derivative(f, argnums=number)(2.0, 3.0) == want
+    expected = derivative(f, argnums=1)(2.0, 3.0)
+    assert derivative(f, argnums=number)(2.0, 3.0) == expected
     assert derivative(f, argnums=(number,))(2.0, 3.0) != ()
 
 
@@ -175,22 +176,22 @@ def test_messages(call, error, words):
 
 def test_pullbacks_and_linear_maps_are_values():
     x, g = jnp.arange(3.0), jnp.ones(3)
-    want = np.asarray(mj.vmap(mj.grad(f))(x))
+    expected = np.asarray(mj.vmap(mj.grad(f))(x))
     _, pull = mj.vjp(f, x)
     _, push = mj.linearize(f, x)
     for lin in (lambda g: pull(g)[0], push):
         for _ in range(2):  # often
-            np.testing.assert_allclose(lin(g), want, rtol=1e-6)
-        np.testing.assert_allclose(mj.jit(lin)(g), want, rtol=1e-6)
-        np.testing.assert_allclose(mj.vmap(lin)(jnp.eye(3)), np.diag(want), rtol=1e-6)
+            np.testing.assert_allclose(lin(g), expected, rtol=1e-6)
+        np.testing.assert_allclose(mj.jit(lin)(g), expected, rtol=1e-6)
+        np.testing.assert_allclose(mj.vmap(lin)(jnp.eye(3)), np.diag(expected), rtol=1e-6)
         rows = lax.scan(lambda c, g, lin=lin: (c, lin(g)), 0.0, jnp.eye(3))[1]
-        np.testing.assert_allclose(rows, np.diag(want), rtol=1e-6)
+        np.testing.assert_allclose(rows, np.diag(expected), rtol=1e-6)
     for value in (pull, push):
         leaves, treedef = mj.tree.flatten(value)
         assert leaves
-        again = mj.tree.unflatten(treedef, leaves)
-        np.testing.assert_allclose(np.ravel(again(g)), want, rtol=1e-6)
-        np.testing.assert_allclose(np.ravel(mj.jit(lambda v: v(g))(value)), want, rtol=1e-6)
+        unflattened = mj.tree.unflatten(treedef, leaves)
+        np.testing.assert_allclose(np.ravel(unflattened(g)), expected, rtol=1e-6)
+        np.testing.assert_allclose(np.ravel(mj.jit(lambda v: v(g))(value)), expected, rtol=1e-6)
         zero = mj.tree.map(lambda leaf: 0 * leaf, value)
         np.testing.assert_array_equal(np.ravel(zero(g)), np.zeros(3))
 
@@ -238,13 +239,13 @@ def test_integer_results_take_any_cotangent():
 def test_complex_gradients():
     """grad of a real function of z = x + iy is df/dx - i df/dy."""
     z = np.complex64(1 + 2j)
-    for g, want in [
+    for g, expected in [
         (lambda z: jnp.abs(z) ** 2, 2 - 4j),
         (jnp.real, 1),
         (jnp.imag, -1j),
         (lambda z: (z * z).imag, 4 - 2j),
     ]:
-        np.testing.assert_allclose(mj.grad(g)(z), want, rtol=1e-6)
+        np.testing.assert_allclose(mj.grad(g)(z), expected, rtol=1e-6)
     assert mj.vjp(lambda z: z * z, z)[1](z) == (2 * z * z,)
     assert mj.jvp(jnp.conj, (z,), (z,))[1] == np.conj(z)
     for jac in (mj.jacfwd, mj.jacrev):
@@ -307,7 +308,7 @@ def test_wrappers_have_the_names_of_what_they_wrap():
 
 
 # Recorded from JAX 0.10.2, whose jacfwd fails on bools.
-STILL = {
+NONDIFFERENTIABLE = {
     "int": (lambda x: jnp.round(x).astype(int), jnp.int32, False),
     "uint8": (lambda x: x.astype("uint8"), jnp.uint8, False),
     "bool": (lambda x: x > 1, jnp.bool_, False),
@@ -316,15 +317,15 @@ STILL = {
 }
 
 
-@pytest.mark.parametrize("name", STILL)
+@pytest.mark.parametrize("name", NONDIFFERENTIABLE)
 def test_jacobians_of_what_does_not_move_are_zeros_of_its_dtype(name):
-    fun, dtype, weak = STILL[name]
+    fun, dtype, weak = NONDIFFERENTIABLE[name]
     x = jnp.array([1.0, 2.0])
     shape = np.shape(fun(x))
     for jac in (mj.jacfwd, lambda f: mj.jit(mj.jacfwd(f)), lambda f: mj.jacfwd(f, (0,))):
-        (found,) = mj.tree.leaves(jac(fun)(x))
-        assert found.shape == (*shape, 2) and found.dtype == dtype
-        assert not found.any() and found.weak_type == weak
+        (result,) = mj.tree.leaves(jac(fun)(x))
+        assert result.shape == (*shape, 2) and result.dtype == dtype
+        assert not result.any() and result.weak_type == weak
     twice = mj.jacfwd(mj.jacfwd(fun))(x)
     assert twice.shape == (*shape, 2, 2) and twice.dtype == dtype
     mixed = mj.jacfwd(lambda x: (2 * x, fun(x)))(x)
@@ -335,10 +336,10 @@ def test_jacobians_of_what_does_not_move_are_zeros_of_its_dtype(name):
 
 def test_jacobians_by_integers_are_integer_zeros():
     fun = lambda x: 2.0 * x
-    found = mj.jacrev(fun, allow_int=True)(jnp.arange(2))
-    assert found.dtype == jnp.int32 and found.tolist() == [[0, 0], [0, 0]]
-    found = mj.jacrev(fun, allow_int=True)(2)
-    assert (found.dtype, found.weak_type, found.item()) == (jnp.int32, True, 0)
+    result = mj.jacrev(fun, allow_int=True)(jnp.arange(2))
+    assert result.dtype == jnp.int32 and result.tolist() == [[0, 0], [0, 0]]
+    result = mj.jacrev(fun, allow_int=True)(2)
+    assert (result.dtype, result.weak_type, result.item()) == (jnp.int32, True, 0)
     pair = mj.jacrev(lambda x, y: x * y, (0, 1), allow_int=True)(jnp.ones(2), jnp.arange(2))
     assert pair[0].tolist() == [[0, 0], [0, 1]] and pair[1].dtype == jnp.int32
 

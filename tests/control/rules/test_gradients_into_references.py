@@ -9,8 +9,8 @@ from minijax import lax
 from minijax.ad import DidntWant, DontWant, GradRef, GradValue
 
 
-def same(x, want):
-    np.testing.assert_allclose(np.asarray(x), want, rtol=1e-6)
+def same(x, expected):
+    np.testing.assert_allclose(np.asarray(x), expected, rtol=1e-6)
 
 
 def product(x, w):
@@ -85,11 +85,11 @@ def test_gradients_are_added():
 def test_trees_of_references():
     params = {"a": X, "b": (W, 2.0)}
     _, pull = mj.vjp(lambda p: product(p["a"], p["b"][0]) * p["b"][1], params)
-    want = pull(1.0)[0]
+    expected = pull(1.0)[0]
     refs = mj.tree.map(lambda x: mj.new_ref(jnp.zeros_like(x)), params)
     (out,) = pull.with_refs(refs)(1.0)
     assert out == {"a": GradRef(), "b": (GradRef(), GradRef())}
-    mj.tree.map(lambda r, x: same(r[...], x), refs, want)
+    mj.tree.map(lambda r, x: same(r[...], x), refs, expected)
 
 
 def test_what_has_no_gradient_adds_none():

@@ -1,4 +1,4 @@
-"""What linearization cuts in two: primal and linear parts stay apart."""
+"""Linearization splits programs: primal and linear parts stay apart."""
 
 import numpy as np
 import pytest
@@ -10,8 +10,8 @@ from minijax import lax
 X = np.array([0.4, -0.7, 1.1], np.float32)
 
 
-def same(x, want):
-    np.testing.assert_allclose(np.asarray(x), want, rtol=2e-6, atol=2e-6)
+def same(x, expected):
+    np.testing.assert_allclose(np.asarray(x), expected, rtol=2e-6, atol=2e-6)
 
 
 def test_a_loop_reads_one_result_of_a_call_and_keeps_the_other():
@@ -61,7 +61,7 @@ def test_a_custom_rule_hands_primals_and_tangents_over_together(call):
     y, push = mj.linearize(f, X)
     same(y, np.sin(X))
     same(push(X), 3 * np.cos(X) * X)
-    second = 4 * np.cos(X) - 3 * X * np.sin(X)  # the rule gives the plain sine
+    second = 4 * np.cos(X) - 3 * X * np.sin(X)  # the rule returns just the sine
     same(mj.grad(lambda x: mj.grad(g)(x).sum())(X), second)
 
 
@@ -72,7 +72,7 @@ def test_a_custom_rule_is_the_derivative_of_a_call(call):
     f = mj.custom_jvp(lambda x: inner(x))
     f.defjvp(lambda primals, tangents: mj.jvp(inner, primals, tangents))
     g = lambda x: (f(x) * jnp.cos(x)).sum()
-    plain = lambda x: (jnp.sin(x) * x * jnp.cos(x)).sum()
-    same(mj.grad(g)(X), mj.grad(plain)(X))
-    same(mj.hessian(g)(X), mj.hessian(plain)(X))
-    same(mj.jacrev(mj.jacrev(g))(X), mj.hessian(plain)(X))
+    reference = lambda x: (jnp.sin(x) * x * jnp.cos(x)).sum()
+    same(mj.grad(g)(X), mj.grad(reference)(X))
+    same(mj.hessian(g)(X), mj.hessian(reference)(X))
+    same(mj.jacrev(mj.jacrev(g))(X), mj.hessian(reference)(X))

@@ -30,8 +30,8 @@ def names(jaxpr):
     return out
 
 
-def same(x, want):
-    np.testing.assert_allclose(np.asarray(x), want, rtol=1e-6)
+def same(x, expected):
+    np.testing.assert_allclose(np.asarray(x), expected, rtol=1e-6)
 
 
 def test_checkpoint_runs_the_function_forward_and_the_rule_backward():
@@ -124,10 +124,10 @@ def test_values_closed_over():
         )
         return f(x)
 
-    want = 4.0 * 3.0 * 2.0
+    expected = 4.0 * 3.0 * 2.0
     for inner in (g, mj.checkpoint(g)):
-        same(mj.jit(mj.grad(inner, 2))(2.0, 3.0, 4.0), want)
-        same(mj.vmap(mj.grad(inner, 2), (0, None, None))(jnp.array([2.0]), 3.0, 4.0), want)
+        same(mj.jit(mj.grad(inner, 2))(2.0, 3.0, 4.0), expected)
+        same(mj.vmap(mj.grad(inner, 2), (0, None, None))(jnp.array([2.0]), 3.0, 4.0), expected)
 
 
 def test_no_symbolic_zeros():

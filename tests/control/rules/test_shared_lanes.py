@@ -83,8 +83,8 @@ def test_rules_may_vary_where_functions_do_not(stage):
     assert (out.tolist(), slope.tolist()) == ([4.0, 4.0, 4.0], [1.0, 2.0, 3.0])
     lanes = STAGES[stage](mj.vmap(instead, (None, 0)))
     weights = jnp.array([1.0, 2.0, 5.0])
-    found = mj.grad(lambda x, y: (weights * lanes(x, y)).sum(), (0, 1))(2.0, LANES)
-    assert float(found[0]) == 0 and found[1].tolist() == [1.0, 2.0, 5.0]
+    result = mj.grad(lambda x, y: (weights * lanes(x, y)).sum(), (0, 1))(2.0, LANES)
+    assert float(result[0]) == 0 and result[1].tolist() == [1.0, 2.0, 5.0]
     # Nobody differentiates what is just evaluated.
     for rule in (scaled, instead):
         assert mj.vmap(rule, (None, 0), None)(LANES[0], LANES).shape == ()
@@ -96,7 +96,7 @@ def test_rules_that_fail_when_they_run():
     assert mj.jit(mj.vmap(f, (None, 0)))(2.0, LANES).tolist() == [4.0, 4.0, 4.0]
 
 
-def test_a_rule_that_is_asked_may_refuse_and_we_may_not_fail(monkeypatch):
+def test_a_probed_rule_may_refuse_but_other_errors_propagate(monkeypatch):
     @mj.custom_vjp
     def f(x, y):
         return x * 1.0

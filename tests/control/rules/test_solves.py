@@ -134,13 +134,13 @@ def test_transpose_of_the_transpose_is_the_solver():
             lambda v: 2.0 * v, b, lambda mv, b: b / 2.0, lambda vm, b: b / 5.0
         )
 
-    turned = mj.linear_transpose(f, np.float32(1))
-    again = mj.linear_transpose(lambda ct: turned(ct)[0], np.float32(1))
-    assert again(np.float32(4))[0] == 2
+    transposed = mj.linear_transpose(f, np.float32(1))
+    twice_transposed = mj.linear_transpose(lambda ct: transposed(ct)[0], np.float32(1))
+    assert twice_transposed(np.float32(4))[0] == 2
 
 
 def test_solvers_get_the_matvec_and_its_transpose():
-    """A solver that knows nothing but the function it is given."""
+    """A solver that only calls the function that is passed to it."""
 
     def solve(matvec, b):
         return jnp.linalg.inv(mj.jacfwd(matvec)(jnp.zeros(3))) @ b

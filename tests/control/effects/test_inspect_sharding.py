@@ -67,7 +67,7 @@ def test_arrays_are_drawn_and_inspected(capsys):
     assert seen == [x.sharding, jnp.ones(2).sharding]
 
 
-def test_programs_tell_once(capsys):
+def test_programs_report_once(capsys):
     seen = []
 
     @mj.jit
@@ -88,7 +88,7 @@ def test_what_cannot_be_shown():
         mj.debug.inspect_array_sharding(3.0, callback=print)
 
 
-def test_the_compiler_tells_how_values_inside_of_a_program_lie(capsys, tmp_path):
+def test_the_compiler_reports_shardings_inside_a_program(capsys, tmp_path):
     auto = (mj.sharding.AxisType.Auto,) * 2
     mesh = mj.make_mesh((2, 2), ("x", "y"), axis_types=auto)
     at = lambda *spec: mj.NamedSharding(mesh, mj.P(*spec))

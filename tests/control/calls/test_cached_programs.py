@@ -1,4 +1,4 @@
-"""What is derived from a program is derived once, also where it captured arrays."""
+"""Derived programs are computed once, also if the program captured arrays."""
 
 import pytest
 
@@ -33,7 +33,7 @@ def test_derives_once_what_captured_arrays(use, monkeypatch):
 
     monkeypatch.setattr(StageTrace, "__init__", count)
     USES[use](f)
-    # `grad` records the linear part of each call; a program is staged for nobody.
+    # `grad` records the linear part of each call; no other program is staged.
     assert all(kind == "" for kind in made), made
 
 

@@ -102,8 +102,8 @@ POLICIES = {
 @pytest.mark.parametrize("f", ALL)
 @pytest.mark.parametrize("policy", POLICIES.values(), ids=POLICIES)
 def test_gradients(f, policy):
-    want = mj.grad(f, (0, 1))(W, X)
-    for a, b in zip(gradient(f, policy)(W, X), want, strict=True):
+    expected = mj.grad(f, (0, 1))(W, X)
+    for a, b in zip(gradient(f, policy)(W, X), expected, strict=True):
         np.testing.assert_allclose(a, b, rtol=1e-5, atol=1e-6)
 
 
@@ -112,8 +112,8 @@ def test_compiled_and_second_derivatives(f):
     def push(g):
         return mj.jit(lambda w, x: mj.jvp(g, (w, x), (w, x)))(W, X)
 
-    found, wanted = push(gradient(f, DOTS)), push(mj.grad(f, (0, 1)))
-    for a, b in zip(mj.tree.leaves(found), mj.tree.leaves(wanted), strict=True):
+    actual, expected = push(gradient(f, DOTS)), push(mj.grad(f, (0, 1)))
+    for a, b in zip(mj.tree.leaves(actual), mj.tree.leaves(expected), strict=True):
         np.testing.assert_allclose(a, b, rtol=1e-4, atol=1e-5)
 
 
