@@ -7,7 +7,7 @@ loads few modules.  CONTRIBUTING.md describes the packages.
 from __future__ import annotations
 
 from .base.config import config as config
-from .base.lazy_modules import face
+from .base.lazy_modules import lazy_module
 from .ir import hooks as _hooks
 
 __version__ = "0.1.0"
@@ -67,7 +67,7 @@ _MODULES = (
     " tools tree tree_util typing version"
 )
 
-__getattr__, __dir__, __all__ = face(__name__, _TABLE, _MODULES)
+__getattr__, __dir__, __all__ = lazy_module(__name__, _TABLE, _MODULES)
 
 # Low layers call higher ones only through hooks: name -> modules that fill the hook.
 _FILLED_BY = {

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .base.lazy_modules import face
+from .base.lazy_modules import lazy_module
 
 _TABLE: dict[str, str] = {}
 
@@ -11,4 +11,4 @@ _REMOVED = {
     " JAX calls this function automatically.": "cloud_tpu_init"
 }
 
-__getattr__, __dir__, __all__ = face(__name__, _TABLE, removed=_REMOVED)
+__getattr__, __dir__, __all__ = lazy_module(__name__, _TABLE, removed=_REMOVED)

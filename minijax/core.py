@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .base.lazy_modules import face
+from .base.lazy_modules import lazy_module
 
 _TABLE = {
     "api.scopes": "ensure_compile_time_eval",
@@ -55,4 +55,4 @@ _REMOVED = {
     "jax.core.{} was deprecated in JAX v0.8.2 and removed in JAX v0.10.0.": "traverse_jaxpr_params"
 }
 
-__getattr__, __dir__, __all__ = face(__name__, _TABLE, warned=_WARNED, removed=_REMOVED)
+__getattr__, __dir__, __all__ = lazy_module(__name__, _TABLE, warned=_WARNED, removed=_REMOVED)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from .base.lazy_modules import face
+from .base.lazy_modules import lazy_module
 
 _TABLE = {"control.rules.custom_vmap": "custom_vmap sequential_vmap"}
 
-__getattr__, __dir__, __all__ = face(__name__, _TABLE)
+__getattr__, __dir__, __all__ = lazy_module(__name__, _TABLE)

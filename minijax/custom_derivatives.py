@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .base.lazy_modules import face
+from .base.lazy_modules import lazy_module
 
 _TABLE = {
     "control.rules.custom_gradient": "closure_convert custom_gradient linear_call",
@@ -12,4 +12,4 @@ _TABLE = {
     "control.rules.remat_opt": "remat_opt_p",
 }
 
-__getattr__, __dir__, __all__ = face(__name__, _TABLE)
+__getattr__, __dir__, __all__ = lazy_module(__name__, _TABLE)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .base.lazy_modules import face
+from .base.lazy_modules import lazy_module
 
 _TABLE = {
     "surface.dtypes": "bfloat16 canonicalize_dtype itemsize_bits result_type scalar_type_of",
@@ -10,4 +10,4 @@ _TABLE = {
     "types.dtypes": "TypePromotionError extended float0 issubdtype prng_key",
 }
 
-__getattr__, __dir__, __all__ = face(__name__, _TABLE)
+__getattr__, __dir__, __all__ = lazy_module(__name__, _TABLE)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .base.lazy_modules import face
+from .base.lazy_modules import lazy_module
 
 _TABLE = {
     "base.monitoring": """
@@ -14,4 +14,4 @@ _TABLE = {
     """
 }
 
-__getattr__, __dir__, __all__ = face(__name__, _TABLE)
+__getattr__, __dir__, __all__ = lazy_module(__name__, _TABLE)

@@ -12,7 +12,7 @@ looked up in `surface/random/` when it is first used.
 
 from __future__ import annotations
 
-from .base.lazy_modules import face
+from .base.lazy_modules import lazy_module
 
 _TABLE = {
     "surface.random.keys": """
@@ -29,4 +29,4 @@ _TABLE = {
     "surface.random.multivariate": "multivariate_normal orthogonal",
 }
 
-__getattr__, __dir__, __all__ = face(__name__, _TABLE)
+__getattr__, __dir__, __all__ = lazy_module(__name__, _TABLE)

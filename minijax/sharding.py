@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .base.lazy_modules import face
+from .base.lazy_modules import lazy_module
 
 _TABLE = {
     "api.explicit_axes": "auto_axes explicit_axes reshard",
@@ -17,4 +17,4 @@ _TABLE = {
     "types.manual_axes": "ManualAxisType",
 }
 
-__getattr__, __dir__, __all__ = face(__name__, _TABLE)
+__getattr__, __dir__, __all__ = lazy_module(__name__, _TABLE)

@@ -18,7 +18,7 @@ import pytest
 from minijax.base import lazy_modules
 from minijax.tools import stubs
 
-# Small faces, which import by name.
+# Small public modules, which import by name.
 SMALL = (
     "minijax.ad_checkpoint",
     "minijax.checkpoint_policies",
@@ -65,22 +65,22 @@ SOURCED = (
 
 
 def public_values(for_libraries=False):
-    """(face.name, value) of all names of the faces that libraries use, or of all others."""
-    for face in (*stubs.PUBLIC_MODULES, *SMALL):
-        if face.startswith(FOR_LIBRARIES) is not for_libraries:
+    """Yield (module.name, value) for all public names: those of libraries, or all others."""
+    for owner in (*stubs.PUBLIC_MODULES, *SMALL):
+        if owner.startswith(FOR_LIBRARIES) is not for_libraries:
             continue
-        module = importlib.import_module(face)
+        module = importlib.import_module(owner)
         table = getattr(module, "_TABLE", None)
         names = vars(module) if table is None else lazy_modules.homes(table)
         for name in sorted(names):
             if name.startswith("_") or name.endswith("_p"):
                 continue
             with warnings.catch_warnings(action="ignore"):  # of old names
-                yield f"{face}.{name}", getattr(module, name)
+                yield f"{owner}.{name}", getattr(module, name)
 
 
 def public_functions(for_libraries=False):
-    """(face.name, function) of everything that a user can call, once each."""
+    """Yield (module.name, function) for all functions that users call, once each."""
     seen = {}
     for name, value in public_values(for_libraries):
         kind = type(value)

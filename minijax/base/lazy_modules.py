@@ -17,7 +17,7 @@ from typing import Any
 
 from .util import renamed
 
-Face = tuple[Callable[[str], Any], Callable[[], list[str]], list[str]]
+ModuleHooks = tuple[Callable[[str], Any], Callable[[], list[str]], list[str]]
 
 
 def homes(table: Mapping[str, str]) -> dict[str, tuple[str, str]]:
@@ -123,7 +123,7 @@ _PACKAGE = __name__.partition(".")[0]
 _impersonated = ""
 
 
-def face(
+def lazy_module(
     name: str,
     table: Mapping[str, str],
     modules: str = "",
@@ -131,7 +131,7 @@ def face(
     *,
     warned: Mapping[str, str] | None = None,
     removed: Mapping[str, str] | None = None,
-) -> Face:
+) -> ModuleHooks:
     """Return `__getattr__`, `__dir__` and `__all__` of a public module.
 
     Args:
@@ -198,7 +198,7 @@ def face(
         own_names = (
             n
             for n, value in list(namespace.items())
-            if n not in ("annotations", "face")
+            if n not in ("annotations", "lazy_module")
             and (n[0] == "_" or not isinstance(value, ModuleType))
         )
         return sorted({*own_names, *home_of, *submodules})

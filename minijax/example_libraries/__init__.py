@@ -1,9 +1,9 @@
-"""The face `minijax.example_libraries`: small optimizers and layers."""
+"""The public module `minijax.example_libraries`: small optimizers and layers."""
 
 from __future__ import annotations
 
-from ..base.lazy_modules import face
+from ..base.lazy_modules import lazy_module
 
 _TABLE: dict[str, str] = {}
 
-__getattr__, __dir__, __all__ = face(__name__, _TABLE, "optimizers stax")
+__getattr__, __dir__, __all__ = lazy_module(__name__, _TABLE, "optimizers stax")

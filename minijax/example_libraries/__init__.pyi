@@ -1,4 +1,4 @@
-"""The face `minijax.example_libraries`: small optimizers and layers."""
+"""The public module `minijax.example_libraries`: small optimizers and layers."""
 
 from . import optimizers as optimizers
 from . import stax as stax

@@ -1,8 +1,8 @@
-"""The face `minijax.example_libraries.optimizers`: how parameters follow gradients."""
+"""The public module `minijax.example_libraries.optimizers`: how parameters follow gradients."""
 
 from __future__ import annotations
 
-from ..base.lazy_modules import face
+from ..base.lazy_modules import lazy_module
 
 _TABLE = {
     "base.paired": "map=safe_map safe_map safe_zip unzip2 zip=safe_zip",
@@ -17,4 +17,4 @@ _TABLE = {
     """,
 }
 
-__getattr__, __dir__, __all__ = face(__name__, _TABLE)
+__getattr__, __dir__, __all__ = lazy_module(__name__, _TABLE)

@@ -1,8 +1,8 @@
-"""The face `minijax.example_libraries.stax`: layers as pairs of functions."""
+"""The public module `minijax.example_libraries.stax`: layers as pairs of functions."""
 
 from __future__ import annotations
 
-from ..base.lazy_modules import face
+from ..base.lazy_modules import lazy_module
 
 _TABLE = {
     "surface.learning.layers": """
@@ -18,4 +18,4 @@ _TABLE = {
     "surface.nn.normalization": "log_softmax logsoftmax=log_softmax softmax standardize",
 }
 
-__getattr__, __dir__, __all__ = face(__name__, _TABLE)
+__getattr__, __dir__, __all__ = lazy_module(__name__, _TABLE)

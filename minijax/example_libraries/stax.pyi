@@ -1,4 +1,4 @@
-"""The face `minijax.example_libraries.stax`: layers as pairs of functions."""
+"""The public module `minijax.example_libraries.stax`: layers as pairs of functions."""
 
 from ..surface.learning.layers import AvgPool as AvgPool
 from ..surface.learning.layers import BatchNorm as BatchNorm

@@ -1,8 +1,8 @@
-"""The face `minijax.experimental`."""
+"""The public module `minijax.experimental`."""
 
 from __future__ import annotations
 
-from ..base.lazy_modules import face
+from ..base.lazy_modules import lazy_module
 
 _TABLE = {
     "base.config": "disable_x64 enable_x64",
@@ -20,4 +20,4 @@ _MODULES = (
     " topologies transfer xla_metadata"
 )
 
-__getattr__, __dir__, __all__ = face(__name__, _TABLE, _MODULES)
+__getattr__, __dir__, __all__ = lazy_module(__name__, _TABLE, _MODULES)

@@ -1,4 +1,4 @@
-"""The face `minijax.experimental`."""
+"""The public module `minijax.experimental`."""
 
 from ..base.config import disable_x64 as disable_x64
 from ..base.config import enable_x64 as enable_x64

@@ -1,4 +1,4 @@
-"""The face `minijax.experimental.buffer_callback`: callbacks on the program's buffers."""
+"""The public module `minijax.experimental.buffer_callback`: callbacks on the program's buffers."""
 
 from ..control.effects.buffer_callback import Buffer as Buffer
 from ..control.effects.buffer_callback import ExecutionContext as ExecutionContext

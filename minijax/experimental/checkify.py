@@ -1,4 +1,4 @@
-"""The face `minijax.experimental.checkify`."""
+"""The public module `minijax.experimental.checkify`."""
 
 from ..control.effects.checkify import ErrorCategory as ErrorCategory
 from ..control.effects.checkify import all_checks as all_checks

@@ -1,4 +1,4 @@
-"""The face `minijax.experimental.compute_on`: where to compute."""
+"""The public module `minijax.experimental.compute_on`: where to compute."""
 
 from ..api.compiler_hints import compute_on as compute_on
 from ..api.compiler_hints import compute_on2 as compute_on2

@@ -1,4 +1,4 @@
-"""The face `minijax.experimental.custom_partitioning`: own programs of parts."""
+"""The public module `minijax.experimental.custom_partitioning`: own programs of parts."""
 
 from ..control.calls.custom_partitioning import custom_partitioning as custom_partitioning
 from ..control.calls.custom_partitioning import custom_partitioning_p as custom_partitioning_p

@@ -1,4 +1,4 @@
-"""The face `minijax.experimental.fused`: functions that run as one kernel."""
+"""The public module `minijax.experimental.fused`: functions that run as one kernel."""
 
 from ..api.compiler_hints import fused as fused
 from ..api.compiler_hints import fused_p as fused_p

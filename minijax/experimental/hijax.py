@@ -1,8 +1,8 @@
-"""The face `minijax.experimental.hijax`: types and primitives made of others."""
+"""The public module `minijax.experimental.hijax`: types and primitives made of others."""
 
 from __future__ import annotations
 
-from ..base.lazy_modules import face
+from ..base.lazy_modules import lazy_module
 
 _TABLE = {
     "passes.ad_util": "Zero instantiate_zeros:=instantiate is_undefined_primal:=is_linear",
@@ -13,4 +13,4 @@ _TABLE = {
     """,
 }
 
-__getattr__, __dir__, __all__ = face(__name__, _TABLE)
+__getattr__, __dir__, __all__ = lazy_module(__name__, _TABLE)

@@ -1,8 +1,8 @@
-"""The face `minijax.experimental.jet`: Taylor series, and rules for them."""
+"""The public module `minijax.experimental.jet`: Taylor series, and rules for them."""
 
 from __future__ import annotations
 
-from ..base.lazy_modules import face
+from ..base.lazy_modules import lazy_module
 
 _TABLE = {
     "api.jet": "JetTrace JetTracer jet",
@@ -11,4 +11,4 @@ _TABLE = {
         traceable zero_prop zero_series zero_term""",
 }
 
-__getattr__, __dir__, __all__ = face(__name__, _TABLE)
+__getattr__, __dir__, __all__ = lazy_module(__name__, _TABLE)

@@ -1,4 +1,4 @@
-"""The face `minijax.experimental.jet`: Taylor series, and rules for them."""
+"""The public module `minijax.experimental.jet`: Taylor series, and rules for them."""
 
 from ..api.jet import JetTrace as JetTrace
 from ..api.jet import JetTracer as JetTracer

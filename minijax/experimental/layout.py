@@ -1,4 +1,4 @@
-"""The face `minijax.experimental.layout`."""
+"""The public module `minijax.experimental.layout`."""
 
 from ..prims.layout import with_layout_constraint as with_layout_constraint
 from ..runtime.sharding.layouts import Format as Format

@@ -1,8 +1,8 @@
-"""The face `minijax.experimental.multihost_utils`: what processes say to one another."""
+"""The public module `minijax.experimental.multihost_utils`: what processes say to one another."""
 
 from __future__ import annotations
 
-from ..base.lazy_modules import face
+from ..base.lazy_modules import lazy_module
 
 _TABLE = {
     "runtime.sharding.partition_spec": "P=PartitionSpec",
@@ -18,4 +18,4 @@ _TABLE = {
     """,
 }
 
-__getattr__, __dir__, __all__ = face(__name__, _TABLE)
+__getattr__, __dir__, __all__ = lazy_module(__name__, _TABLE)

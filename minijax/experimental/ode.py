@@ -1,8 +1,8 @@
-"""The face `minijax.experimental.ode`: ordinary differential equations."""
+"""The public module `minijax.experimental.ode`: ordinary differential equations."""
 
 from __future__ import annotations
 
-from ..base.lazy_modules import face
+from ..base.lazy_modules import lazy_module
 
 _TABLE = {
     "base.paired": "map=safe_map zip=safe_zip",
@@ -13,4 +13,4 @@ _TABLE = {
     "surface.ode.odeint": "odeint",
 }
 
-__getattr__, __dir__, __all__ = face(__name__, _TABLE)
+__getattr__, __dir__, __all__ = lazy_module(__name__, _TABLE)

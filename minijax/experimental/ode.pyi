@@ -1,4 +1,4 @@
-"""The face `minijax.experimental.ode`: ordinary differential equations."""
+"""The public module `minijax.experimental.ode`: ordinary differential equations."""
 
 from ..base.paired import safe_map as map
 from ..base.paired import safe_zip as zip

@@ -1,4 +1,4 @@
-"""The face `minijax.experimental.pjit`: `jit` over the mesh of a block."""
+"""The public module `minijax.experimental.pjit`: `jit` over the mesh of a block."""
 
 from ..api.aot import pjit as pjit
 

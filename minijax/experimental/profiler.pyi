@@ -1,4 +1,4 @@
-"""The face `minijax.experimental.profiler`: what the compiler learns of profiles."""
+"""The public module `minijax.experimental.profiler`: what the compiler learns of profiles."""
 
 from ..api.profiler import get_profiled_instructions_proto as get_profiled_instructions_proto
 

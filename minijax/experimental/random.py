@@ -1,9 +1,9 @@
-"""The face `minijax.experimental.random`: random numbers that keep their state."""
+"""The public module `minijax.experimental.random`: random numbers that keep their state."""
 
 from __future__ import annotations
 
-from ..base.lazy_modules import face
+from ..base.lazy_modules import lazy_module
 
 _TABLE = {"surface.random.stateful": "StatefulPRNG stateful_rng"}
 
-__getattr__, __dir__, __all__ = face(__name__, _TABLE)
+__getattr__, __dir__, __all__ = lazy_module(__name__, _TABLE)

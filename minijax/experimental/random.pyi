@@ -1,4 +1,4 @@
-"""The face `minijax.experimental.random`: random numbers that keep their state."""
+"""The public module `minijax.experimental.random`: random numbers that keep their state."""
 
 from ..surface.random.stateful import StatefulPRNG as StatefulPRNG
 from ..surface.random.stateful import stateful_rng as stateful_rng

@@ -1,8 +1,8 @@
-"""The face `minijax.experimental.rnn`: networks of long short-term memory."""
+"""The public module `minijax.experimental.rnn`: networks of long short-term memory."""
 
 from __future__ import annotations
 
-from ..base.lazy_modules import face
+from ..base.lazy_modules import lazy_module
 
 _TABLE = {
     "surface.nn.activations": "sigmoid",
@@ -17,4 +17,4 @@ _TABLE = {
     """,
 }
 
-__getattr__, __dir__, __all__ = face(__name__, _TABLE)
+__getattr__, __dir__, __all__ = lazy_module(__name__, _TABLE)

@@ -1,4 +1,4 @@
-"""The face `minijax.experimental.scheduling_groups`: operations that run as a group."""
+"""The public module `minijax.experimental.scheduling_groups`: operations that run as a group."""
 
 from ..api.compiler_hints import scheduling_group as scheduling_group
 from ..api.compiler_hints import xla_metadata_call as xla_metadata_call

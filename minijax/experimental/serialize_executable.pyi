@@ -1,4 +1,4 @@
-"""The face `minijax.experimental.serialize_executable`: compiled programs as bytes."""
+"""The public module `minijax.experimental.serialize_executable`: compiled programs as bytes."""
 
 from ..api.serialize_executable import deserialize_and_load as deserialize_and_load
 from ..api.serialize_executable import serialize as serialize

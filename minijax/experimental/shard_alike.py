@@ -1,9 +1,9 @@
-"""The face `minijax.experimental.shard_alike`: arrays that lie alike."""
+"""The public module `minijax.experimental.shard_alike`: arrays that lie alike."""
 
 from __future__ import annotations
 
-from ..base.lazy_modules import face
+from ..base.lazy_modules import lazy_module
 
 _TABLE = {"prims.sharding_constraint": "shard_alike"}
 
-__getattr__, __dir__, __all__ = face(__name__, _TABLE)
+__getattr__, __dir__, __all__ = lazy_module(__name__, _TABLE)

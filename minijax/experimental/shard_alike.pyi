@@ -1,4 +1,4 @@
-"""The face `minijax.experimental.shard_alike`: arrays that lie alike."""
+"""The public module `minijax.experimental.shard_alike`: arrays that lie alike."""
 
 from ..prims.sharding_constraint import shard_alike as shard_alike
 

@@ -1,9 +1,9 @@
-"""The face `minijax.experimental.shard_map`: `shard_map` as it was called once."""
+"""The public module `minijax.experimental.shard_map`: `shard_map` as it was called once."""
 
 from __future__ import annotations
 
-from ..base.lazy_modules import face
+from ..base.lazy_modules import lazy_module
 
 _TABLE = {"api.shard_map": "shard_map:=shard_map_by_position"}
 
-__getattr__, __dir__, __all__ = face(__name__, _TABLE)
+__getattr__, __dir__, __all__ = lazy_module(__name__, _TABLE)

@@ -1,8 +1,8 @@
-"""The face `minijax.experimental.topologies`: devices that are not there."""
+"""The public module `minijax.experimental.topologies`: devices that are not there."""
 
 from __future__ import annotations
 
-from ..base.lazy_modules import face
+from ..base.lazy_modules import lazy_module
 
 _TABLE = {
     "api.topologies": """
@@ -10,4 +10,4 @@ _TABLE = {
     """
 }
 
-__getattr__, __dir__, __all__ = face(__name__, _TABLE)
+__getattr__, __dir__, __all__ = lazy_module(__name__, _TABLE)

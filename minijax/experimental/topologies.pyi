@@ -1,4 +1,4 @@
-"""The face `minijax.experimental.topologies`: devices that are not there."""
+"""The public module `minijax.experimental.topologies`: devices that are not there."""
 
 from ..api.topologies import Device as Device
 from ..api.topologies import TopologyDescription as TopologyDescription

@@ -1,4 +1,4 @@
-"""The face `minijax.experimental.transfer`: arrays for other programs."""
+"""The public module `minijax.experimental.transfer`: arrays for other programs."""
 
 from ..api.transfers import TransferConnection as TransferConnection
 from ..api.transfers import TransferServer as TransferServer

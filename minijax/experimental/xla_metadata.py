@@ -1,9 +1,9 @@
-"""The face `minijax.experimental.xla_metadata`: telling the compiler of operations."""
+"""The public module `minijax.experimental.xla_metadata`: telling the compiler of operations."""
 
 from __future__ import annotations
 
-from ..base.lazy_modules import face
+from ..base.lazy_modules import lazy_module
 
 _TABLE = {"api.xla_metadata": "set_xla_metadata"}
 
-__getattr__, __dir__, __all__ = face(__name__, _TABLE)
+__getattr__, __dir__, __all__ = lazy_module(__name__, _TABLE)

@@ -1,8 +1,8 @@
-"""The face `minijax.extend`: what libraries build on."""
+"""The public module `minijax.extend`: what libraries build on."""
 
 from __future__ import annotations
 
-from ..base.lazy_modules import face
+from ..base.lazy_modules import lazy_module
 
 _TABLE = {}
 
@@ -10,4 +10,4 @@ _MODULES = (
     "backend core ifrt_programs linear_util lowering mlir random sharding source_info_util xla"
 )
 
-__getattr__, __dir__, __all__ = face(__name__, _TABLE, _MODULES)
+__getattr__, __dir__, __all__ = lazy_module(__name__, _TABLE, _MODULES)

@@ -1,4 +1,4 @@
-"""The face `minijax.extend`: what libraries build on."""
+"""The public module `minijax.extend`: what libraries build on."""
 
 from . import backend as backend
 from . import core as core

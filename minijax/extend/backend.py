@@ -1,8 +1,8 @@
-"""The face `minijax.extend.backend`."""
+"""The public module `minijax.extend.backend`."""
 
 from __future__ import annotations
 
-from ..base.lazy_modules import face
+from ..base.lazy_modules import lazy_module
 
 _TABLE = {
     "api.devices": "clear_backends",
@@ -15,4 +15,4 @@ _TABLE = {
     """,
 }
 
-__getattr__, __dir__, __all__ = face(__name__, _TABLE)
+__getattr__, __dir__, __all__ = lazy_module(__name__, _TABLE)

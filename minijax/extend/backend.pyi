@@ -1,4 +1,4 @@
-"""The face `minijax.extend.backend`."""
+"""The public module `minijax.extend.backend`."""
 
 from ..api.devices import clear_backends as clear_backends
 from ..runtime.backends.client import backend as get_backend

@@ -1,4 +1,4 @@
-"""The face `minijax.extend.linear_util`."""
+"""The public module `minijax.extend.linear_util`."""
 
 from ..views.linear_util import StoreException as StoreException
 from ..views.linear_util import WrappedFun as WrappedFun

@@ -1,4 +1,4 @@
-"""The face `minijax.extend.lowering`."""
+"""The public module `minijax.extend.lowering`."""
 
 from ..views.lowering import JaxIrContext as JaxIrContext
 from ..views.lowering import LoweringRuleContext as LoweringRuleContext

@@ -1,8 +1,8 @@
-"""The face `minijax.extend.random`."""
+"""The public module `minijax.extend.random`."""
 
 from __future__ import annotations
 
-from ..base.lazy_modules import face
+from ..base.lazy_modules import lazy_module
 
 _TABLE = {
     "prims.random.hashes": "threefry2x32_p",
@@ -13,4 +13,4 @@ _TABLE = {
     "views.backends": "define_prng_impl random_seed seed_with_impl",
 }
 
-__getattr__, __dir__, __all__ = face(__name__, _TABLE)
+__getattr__, __dir__, __all__ = lazy_module(__name__, _TABLE)

@@ -1,4 +1,4 @@
-"""The face `minijax.extend.random`."""
+"""The public module `minijax.extend.random`."""
 
 from ..prims.random.hashes import threefry2x32_p as threefry2x32_p
 from ..prims.random.implementations import rbg as rbg_prng_impl

@@ -1,4 +1,4 @@
-"""The face `minijax.extend.sharding`."""
+"""The public module `minijax.extend.sharding`."""
 
 from ..runtime.sharding.shardings import GSPMDSharding as GSPMDSharding
 from ..views.backends import get_hlo_sharding_from_serialized_proto as get_hlo_sharding_from_serialized_proto

@@ -1,4 +1,4 @@
-"""The face `minijax.extend.source_info_util`."""
+"""The public module `minijax.extend.source_info_util`."""
 
 from ..ir.debug_info import NameStack as NameStack
 from ..ir.debug_info import SourceInfo as SourceInfo

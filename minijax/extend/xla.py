@@ -1,8 +1,8 @@
-"""The face `minijax.extend.xla`: passes of one's own in the compiler."""
+"""The public module `minijax.extend.xla`: passes of one's own in the compiler."""
 
 from __future__ import annotations
 
-from ..base.lazy_modules import face
+from ..base.lazy_modules import lazy_module
 
 _TABLE = {
     "runtime.running.compiler_passes": """
@@ -10,4 +10,4 @@ _TABLE = {
     """
 }
 
-__getattr__, __dir__, __all__ = face(__name__, _TABLE)
+__getattr__, __dir__, __all__ = lazy_module(__name__, _TABLE)

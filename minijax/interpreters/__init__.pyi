@@ -1,4 +1,4 @@
-"""The face `minijax.interpreters`."""
+"""The public module `minijax.interpreters`."""
 
 from . import ad as ad
 from . import batching as batching

@@ -1,8 +1,8 @@
-"""The face `minijax.interpreters.ad`."""
+"""The public module `minijax.interpreters.ad`."""
 
 from __future__ import annotations
 
-from ..base.lazy_modules import face
+from ..base.lazy_modules import lazy_module
 
 _TABLE = {
     "passes.ad_util": """
@@ -23,4 +23,4 @@ _REMOVED = {
     " unused since JAX v0.4.38.": "reducing_transposes"
 }
 
-__getattr__, __dir__, __all__ = face(__name__, _TABLE, removed=_REMOVED)
+__getattr__, __dir__, __all__ = lazy_module(__name__, _TABLE, removed=_REMOVED)

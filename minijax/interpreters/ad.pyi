@@ -1,4 +1,4 @@
-"""The face `minijax.interpreters.ad`."""
+"""The public module `minijax.interpreters.ad`."""
 
 from ..passes.ad_util import UndefinedPrimal as UndefinedPrimal
 from ..passes.ad_util import Zero as Zero

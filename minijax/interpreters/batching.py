@@ -1,8 +1,8 @@
-"""The face `minijax.interpreters.batching`."""
+"""The public module `minijax.interpreters.batching`."""
 
 from __future__ import annotations
 
-from ..base.lazy_modules import face
+from ..base.lazy_modules import lazy_module
 
 _TABLE = {
     "api.vmappables": "register_vmappable unregister_vmappable",
@@ -15,4 +15,4 @@ _TABLE = {
 
 _REMOVED = {"jax.interpreters.batching.{} is deprecated.": "NotMapped"}
 
-__getattr__, __dir__, __all__ = face(__name__, _TABLE, removed=_REMOVED)
+__getattr__, __dir__, __all__ = lazy_module(__name__, _TABLE, removed=_REMOVED)

@@ -1,4 +1,4 @@
-"""The face `minijax.interpreters.batching`."""
+"""The public module `minijax.interpreters.batching`."""
 
 from ..api.vmappables import register_vmappable as register_vmappable
 from ..api.vmappables import unregister_vmappable as unregister_vmappable

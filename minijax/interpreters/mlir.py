@@ -1,8 +1,8 @@
-"""The face `minijax.interpreters.mlir`."""
+"""The public module `minijax.interpreters.mlir`."""
 
 from __future__ import annotations
 
-from ..base.lazy_modules import face
+from ..base.lazy_modules import lazy_module
 
 _TABLE = {
     "runtime.sharding.mesh": "Mesh",
@@ -24,4 +24,4 @@ _TABLE = {
     "views.meshes": "SPMDAxisContext ShardingContext",
 }
 
-__getattr__, __dir__, __all__ = face(__name__, _TABLE)
+__getattr__, __dir__, __all__ = lazy_module(__name__, _TABLE)

@@ -1,4 +1,4 @@
-"""The face `minijax.interpreters.mlir`."""
+"""The public module `minijax.interpreters.mlir`."""
 
 from ..runtime.sharding.mesh import Mesh as Mesh
 from ..views.lowering import LoweringRuleContext as LoweringRuleContext

@@ -1,8 +1,8 @@
-"""The face `minijax.interpreters.partial_eval`."""
+"""The public module `minijax.interpreters.partial_eval`."""
 
 from __future__ import annotations
 
-from ..base.lazy_modules import face
+from ..base.lazy_modules import lazy_module
 
 _TABLE = {
     "passes.stage": "DynamicJaxprTracer=JitTracer JaxprTracer=JitTracer",
@@ -16,4 +16,4 @@ _TABLE = {
     """,
 }
 
-__getattr__, __dir__, __all__ = face(__name__, _TABLE)
+__getattr__, __dir__, __all__ = lazy_module(__name__, _TABLE)

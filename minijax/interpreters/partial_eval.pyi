@@ -1,4 +1,4 @@
-"""The face `minijax.interpreters.partial_eval`."""
+"""The public module `minijax.interpreters.partial_eval`."""
 
 from ..passes.stage import JitTracer as DynamicJaxprTracer
 from ..passes.stage import JitTracer as JaxprTracer

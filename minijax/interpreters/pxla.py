@@ -1,8 +1,8 @@
-"""The face `minijax.interpreters.pxla`."""
+"""The public module `minijax.interpreters.pxla`."""
 
 from __future__ import annotations
 
-from ..base.lazy_modules import face
+from ..base.lazy_modules import lazy_module
 
 _TABLE = {
     "runtime.sharding.mesh": "Mesh",
@@ -40,4 +40,4 @@ _REMOVED = {
     """,
 }
 
-__getattr__, __dir__, __all__ = face(__name__, _TABLE, warned=_WARNED, removed=_REMOVED)
+__getattr__, __dir__, __all__ = lazy_module(__name__, _TABLE, warned=_WARNED, removed=_REMOVED)

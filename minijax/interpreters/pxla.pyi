@@ -1,4 +1,4 @@
-"""The face `minijax.interpreters.pxla`."""
+"""The public module `minijax.interpreters.pxla`."""
 
 from ..api.aot import Compiled as MeshExecutable
 from ..api.aot import Lowered as MeshComputation

@@ -1,4 +1,4 @@
-"""The face `minijax.interpreters.xla`."""
+"""The public module `minijax.interpreters.xla`."""
 
 from ..ir.core import aval_rules as pytype_aval_mappings
 from ..views.backends import Backend as Backend

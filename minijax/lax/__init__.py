@@ -1,8 +1,8 @@
-"""The face `minijax.lax`: operations, and control flow."""
+"""The public module `minijax.lax`: operations, and control flow."""
 
 from __future__ import annotations
 
-from ..base.lazy_modules import face
+from ..base.lazy_modules import lazy_module
 
 _TABLE = {
     "control.loops.associative_scan": "associative_scan",
@@ -134,4 +134,4 @@ _TABLE = {
     "surface.values": "shape_as_value stage stage_p",
 }
 
-__getattr__, __dir__, __all__ = face(__name__, _TABLE, "linalg")
+__getattr__, __dir__, __all__ = lazy_module(__name__, _TABLE, "linalg")

@@ -1,8 +1,8 @@
-"""The face `minijax.lax.linalg`: matrix factorizations."""
+"""The public module `minijax.lax.linalg`: matrix factorizations."""
 
 from __future__ import annotations
 
-from ..base.lazy_modules import face
+from ..base.lazy_modules import lazy_module
 
 _TABLE = {
     "prims.linalg.lu": """
@@ -23,4 +23,4 @@ _TABLE = {
     "prims.linalg.svd": "SvdAlgorithm svd_p svd qdwh",
 }
 
-__getattr__, __dir__, __all__ = face(__name__, _TABLE)
+__getattr__, __dir__, __all__ = lazy_module(__name__, _TABLE)

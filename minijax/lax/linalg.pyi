@@ -1,4 +1,4 @@
-"""The face `minijax.lax.linalg`: matrix factorizations."""
+"""The public module `minijax.lax.linalg`: matrix factorizations."""
 
 from ..prims.linalg.lu import lu as lu
 from ..prims.linalg.lu import lu_p as lu_p

@@ -1,4 +1,4 @@
-"""The face `minijax.lib`: the compiler library."""
+"""The public module `minijax.lib`: the compiler library."""
 
 from ..views.backends import jaxlib_version as __version__
 

@@ -1,8 +1,8 @@
-"""The face `minijax.nn`: functions of neural networks."""
+"""The public module `minijax.nn`: functions of neural networks."""
 
 from __future__ import annotations
 
-from ..base.lazy_modules import face
+from ..base.lazy_modules import lazy_module
 
 _TABLE = {
     "surface.numpy.ufuncs": "tanh",
@@ -17,4 +17,4 @@ _TABLE = {
     "surface.nn.scaled": "scaled_matmul",
 }
 
-__getattr__, __dir__, __all__ = face(__name__, _TABLE, "initializers")
+__getattr__, __dir__, __all__ = lazy_module(__name__, _TABLE, "initializers")

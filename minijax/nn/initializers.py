@@ -1,8 +1,8 @@
-"""The face `minijax.nn.initializers`: initial values of parameters."""
+"""The public module `minijax.nn.initializers`: initial values of parameters."""
 
 from __future__ import annotations
 
-from ..base.lazy_modules import face
+from ..base.lazy_modules import lazy_module
 
 _TABLE = {
     "surface.nn.initializers": """
@@ -13,4 +13,4 @@ _TABLE = {
     """
 }
 
-__getattr__, __dir__, __all__ = face(__name__, _TABLE)
+__getattr__, __dir__, __all__ = lazy_module(__name__, _TABLE)

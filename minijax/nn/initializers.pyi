@@ -1,4 +1,4 @@
-"""The face `minijax.nn.initializers`: initial values of parameters."""
+"""The public module `minijax.nn.initializers`: initial values of parameters."""
 
 from ..surface.nn.initializers import Initializer as Initializer
 from ..surface.nn.initializers import constant as constant

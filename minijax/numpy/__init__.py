@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ml_dtypes as _ml_dtypes
 
-from ..base.lazy_modules import face
+from ..base.lazy_modules import lazy_module
 
 _TABLE = {
     "runtime.arrays.array": "ndarray=Array",
@@ -126,4 +126,4 @@ _DROPPED = {
     "DeviceArray": "ndarray",
 }
 
-__getattr__, __dir__, __all__ = face(__name__, _TABLE, "fft linalg", _DROPPED)
+__getattr__, __dir__, __all__ = lazy_module(__name__, _TABLE, "fft linalg", _DROPPED)

@@ -1,8 +1,8 @@
-"""The face `minijax.numpy.fft`: Fourier transforms."""
+"""The public module `minijax.numpy.fft`: Fourier transforms."""
 
 from __future__ import annotations
 
-from ..base.lazy_modules import face
+from ..base.lazy_modules import lazy_module
 
 _TABLE = {
     "surface.numpy.fft": """
@@ -11,4 +11,4 @@ _TABLE = {
     """
 }
 
-__getattr__, __dir__, __all__ = face(__name__, _TABLE)
+__getattr__, __dir__, __all__ = lazy_module(__name__, _TABLE)

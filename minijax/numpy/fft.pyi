@@ -1,4 +1,4 @@
-"""The face `minijax.numpy.fft`: Fourier transforms."""
+"""The public module `minijax.numpy.fft`: Fourier transforms."""
 
 from ..surface.numpy.fft import fft as fft
 from ..surface.numpy.fft import fft2 as fft2

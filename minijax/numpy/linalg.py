@@ -1,8 +1,8 @@
-"""The face `minijax.numpy.linalg`: linear algebra."""
+"""The public module `minijax.numpy.linalg`: linear algebra."""
 
 from __future__ import annotations
 
-from ..base.lazy_modules import face
+from ..base.lazy_modules import lazy_module
 
 _TABLE = {
     "surface.numpy.decompositions": """
@@ -19,4 +19,4 @@ _TABLE = {
     """,
 }
 
-__getattr__, __dir__, __all__ = face(__name__, _TABLE)
+__getattr__, __dir__, __all__ = lazy_module(__name__, _TABLE)

@@ -1,4 +1,4 @@
-"""The face `minijax.numpy.linalg`: linear algebra."""
+"""The public module `minijax.numpy.linalg`: linear algebra."""
 
 from ..surface.numpy.array_api_linalg import cross as cross
 from ..surface.numpy.array_api_linalg import diagonal as diagonal

@@ -1,8 +1,8 @@
-"""The face `minijax.scipy`: SciPy's interface on minijax arrays."""
+"""The public module `minijax.scipy`: SciPy's interface on minijax arrays."""
 
 from __future__ import annotations
 
-from ..base.lazy_modules import face
+from ..base.lazy_modules import lazy_module
 
 _TABLE: dict[str, str] = {}
 _MODULES = (
@@ -10,4 +10,4 @@ _MODULES = (
     " special stats"
 )
 
-__getattr__, __dir__, __all__ = face(__name__, _TABLE, _MODULES)
+__getattr__, __dir__, __all__ = lazy_module(__name__, _TABLE, _MODULES)

@@ -1,4 +1,4 @@
-"""The face `minijax.scipy`: SciPy's interface on minijax arrays."""
+"""The public module `minijax.scipy`: SciPy's interface on minijax arrays."""
 
 from . import cluster as cluster
 from . import fft as fft

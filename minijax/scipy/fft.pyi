@@ -1,4 +1,4 @@
-"""The face `minijax.scipy.fft`: cosine transforms."""
+"""The public module `minijax.scipy.fft`: cosine transforms."""
 
 from ..surface.scipy.fft import dct as dct
 from ..surface.scipy.fft import dctn as dctn

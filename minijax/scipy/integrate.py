@@ -1,9 +1,9 @@
-"""The face `minijax.scipy.integrate`: integrals of samples."""
+"""The public module `minijax.scipy.integrate`: integrals of samples."""
 
 from __future__ import annotations
 
-from ..base.lazy_modules import face
+from ..base.lazy_modules import lazy_module
 
 _TABLE = {"surface.numpy.differences": "trapezoid"}
 
-__getattr__, __dir__, __all__ = face(__name__, _TABLE)
+__getattr__, __dir__, __all__ = lazy_module(__name__, _TABLE)

@@ -1,4 +1,4 @@
-"""The face `minijax.scipy.integrate`: integrals of samples."""
+"""The public module `minijax.scipy.integrate`: integrals of samples."""
 
 from ..surface.numpy.differences import trapezoid as trapezoid
 

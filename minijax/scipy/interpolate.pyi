@@ -1,4 +1,4 @@
-"""The face `minijax.scipy.interpolate`: functions of values on grids."""
+"""The public module `minijax.scipy.interpolate`: functions of values on grids."""
 
 from ..surface.scipy.grids import RegularGridInterpolator as RegularGridInterpolator
 

@@ -1,8 +1,8 @@
-"""The face `minijax.scipy.linalg`: linear algebra by SciPy's names."""
+"""The public module `minijax.scipy.linalg`: linear algebra by SciPy's names."""
 
 from __future__ import annotations
 
-from ..base.lazy_modules import face
+from ..base.lazy_modules import lazy_module
 
 _TABLE = {
     "surface.scipy.linalg.decompositions": """
@@ -20,4 +20,4 @@ _TABLE = {
     "surface.scipy.linalg.tridiagonal": "eigh_tridiagonal",
 }
 
-__getattr__, __dir__, __all__ = face(__name__, _TABLE)
+__getattr__, __dir__, __all__ = lazy_module(__name__, _TABLE)

@@ -1,4 +1,4 @@
-"""The face `minijax.scipy.linalg`: linear algebra by SciPy's names."""
+"""The public module `minijax.scipy.linalg`: linear algebra by SciPy's names."""
 
 from ..surface.scipy.linalg.decompositions import eigh as eigh
 from ..surface.scipy.linalg.decompositions import hessenberg as hessenberg

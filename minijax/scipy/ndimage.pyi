@@ -1,4 +1,4 @@
-"""The face `minijax.scipy.ndimage`: values between pixels."""
+"""The public module `minijax.scipy.ndimage`: values between pixels."""
 
 from ..surface.scipy.coordinates import map_coordinates as map_coordinates
 

@@ -1,12 +1,12 @@
-"""The face `minijax.scipy.optimize`: the least values of functions."""
+"""The public module `minijax.scipy.optimize`: the least values of functions."""
 
 from __future__ import annotations
 
-from ..base.lazy_modules import face
+from ..base.lazy_modules import lazy_module
 
 _TABLE = {
     "surface.scipy.optimize.bfgs": "OptimizeResults",
     "surface.scipy.optimize.minimize": "minimize",
 }
 
-__getattr__, __dir__, __all__ = face(__name__, _TABLE)
+__getattr__, __dir__, __all__ = lazy_module(__name__, _TABLE)

@@ -1,8 +1,8 @@
-"""The face `minijax.scipy.signal`: convolution, trends and spectra."""
+"""The public module `minijax.scipy.signal`: convolution, trends and spectra."""
 
 from __future__ import annotations
 
-from ..base.lazy_modules import face
+from ..base.lazy_modules import lazy_module
 
 _TABLE = {
     "surface.scipy.signal.convolution": (
@@ -12,4 +12,4 @@ _TABLE = {
     "surface.scipy.signal.trends": "detrend",
 }
 
-__getattr__, __dir__, __all__ = face(__name__, _TABLE)
+__getattr__, __dir__, __all__ = lazy_module(__name__, _TABLE)

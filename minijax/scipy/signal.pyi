@@ -1,4 +1,4 @@
-"""The face `minijax.scipy.signal`: convolution, trends and spectra."""
+"""The public module `minijax.scipy.signal`: convolution, trends and spectra."""
 
 from ..surface.scipy.signal.convolution import convolve as convolve
 from ..surface.scipy.signal.convolution import convolve2d as convolve2d

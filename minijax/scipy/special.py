@@ -1,8 +1,8 @@
-"""The face `minijax.scipy.special`: special functions."""
+"""The public module `minijax.scipy.special`: special functions."""
 
 from __future__ import annotations
 
-from ..base.lazy_modules import face
+from ..base.lazy_modules import lazy_module
 
 _TABLE = {
     "surface.nn.normalization": "logsumexp",
@@ -33,4 +33,4 @@ _REMOVED = {
     " jax.scipy.special.sph_harm_y instead.": "sph_harm"
 }
 
-__getattr__, __dir__, __all__ = face(__name__, _TABLE, removed=_REMOVED)
+__getattr__, __dir__, __all__ = lazy_module(__name__, _TABLE, removed=_REMOVED)

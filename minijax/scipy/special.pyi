@@ -1,4 +1,4 @@
-"""The face `minijax.scipy.special`: special functions."""
+"""The public module `minijax.scipy.special`: special functions."""
 
 from ..surface.nn.normalization import logsumexp as logsumexp
 from ..surface.scipy.special.along_axes import log_softmax as log_softmax

@@ -6,7 +6,7 @@ Each tool is a function of this module and a command:
 
 from __future__ import annotations
 
-from ..base.lazy_modules import face
+from ..base.lazy_modules import lazy_module
 
 _TABLE = {
     "control.calls.remat_budget": "budget",
@@ -21,4 +21,4 @@ _TABLE = {
     "tools.verifier": "verify",
 }
 
-__getattr__, __dir__, __all__ = face(__name__, _TABLE)
+__getattr__, __dir__, __all__ = lazy_module(__name__, _TABLE)

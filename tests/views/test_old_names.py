@@ -29,11 +29,11 @@ def module(name):
     ],
 )
 def test_names_that_warn(name, rest):
-    face, _, short = name.rpartition(".")
+    public, _, short = name.rpartition(".")
     since = " as of JAX v0.8.2." if "pxla" in name else "."
     for _ in range(2):  # each time
         with pytest.warns(DeprecationWarning) as seen:
-            getattr(module(face), short)
+            getattr(module(public), short)
         assert str(seen[0].message).startswith(f"{name} is deprecated{since}{rest}")
         assert seen[0].filename == __file__
 
@@ -50,7 +50,7 @@ def test_names_that_warn(name, rest):
     ],
 )
 def test_names_that_were_removed(name, said):
-    face, _, short = name.rpartition(".")
+    public, _, short = name.rpartition(".")
     with pytest.raises(AttributeError, match=said):
-        getattr(module(face), short)
-    assert short not in module(face).__all__
+        getattr(module(public), short)
+    assert short not in module(public).__all__

@@ -1,4 +1,4 @@
-"""The face `minijax.experimental.array_serialization`: arrays on disk."""
+"""The public module `minijax.experimental.array_serialization`: arrays on disk."""
 
 from . import serialization as serialization
 

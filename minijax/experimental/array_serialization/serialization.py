@@ -1,11 +1,11 @@
-"""The face `minijax.experimental.array_serialization.serialization`: arrays on disk."""
+"""The public module `minijax.experimental.array_serialization.serialization`: arrays on disk."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from ...api import array_serialization
-from ...base.lazy_modules import face
+from ...base.lazy_modules import lazy_module
 
 _TABLE = {
     "api.checkpoint_managers": """
@@ -18,7 +18,7 @@ _TABLE = {
     """,
 }
 
-_get, __dir__, __all__ = face(__name__, _TABLE)
+_get, __dir__, __all__ = lazy_module(__name__, _TABLE)
 
 
 def __getattr__(name: str) -> Any:

@@ -1,4 +1,4 @@
-"""The face `minijax.experimental.array_serialization.serialization`: arrays on disk."""
+"""The public module `minijax.experimental.array_serialization.serialization`: arrays on disk."""
 
 from ...api.array_serialization import async_deserialize as async_deserialize
 from ...api.array_serialization import async_serialize as async_serialize

@@ -1,9 +1,9 @@
-"""The face `minijax.experimental.colocated_python`: functions that run beside devices."""
+"""The public module `minijax.experimental.colocated_python`: functions that run beside devices."""
 
 from __future__ import annotations
 
-from ...base.lazy_modules import face
+from ...base.lazy_modules import lazy_module
 
 _TABLE = {"api.colocated": "colocated_cpu_devices colocated_python colocated_python_class"}
 
-__getattr__, __dir__, __all__ = face(__name__, _TABLE, "api func obj serialization")
+__getattr__, __dir__, __all__ = lazy_module(__name__, _TABLE, "api func obj serialization")

@@ -1,8 +1,8 @@
-"""The face `minijax.experimental.colocated_python.api`."""
+"""The public module `minijax.experimental.colocated_python.api`."""
 
 from __future__ import annotations
 
-from ...base.lazy_modules import face
+from ...base.lazy_modules import lazy_module
 
 _TABLE = {
     "api.colocated": (
@@ -10,4 +10,4 @@ _TABLE = {
     )
 }
 
-__getattr__, __dir__, __all__ = face(__name__, _TABLE)
+__getattr__, __dir__, __all__ = lazy_module(__name__, _TABLE)

@@ -1,4 +1,4 @@
-"""The face `minijax.experimental.colocated_python.api`."""
+"""The public module `minijax.experimental.colocated_python.api`."""
 
 from ...api.colocated import colocated_cpu_devices as colocated_cpu_devices
 from ...api.colocated import colocated_python as colocated_python

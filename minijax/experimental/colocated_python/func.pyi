@@ -1,4 +1,4 @@
-"""The face `minijax.experimental.colocated_python.func`."""
+"""The public module `minijax.experimental.colocated_python.func`."""
 
 from ...api.colocated import make_callable as make_callable
 

@@ -1,4 +1,4 @@
-"""The face `minijax.experimental.colocated_python.obj`."""
+"""The public module `minijax.experimental.colocated_python.obj`."""
 
 from ...api.colocated import wrap_class as wrap_class
 

@@ -1,4 +1,4 @@
-"""The face `minijax.experimental.colocated_python.serialization`."""
+"""The public module `minijax.experimental.colocated_python.serialization`."""
 
 from ...runtime.backends.jaxlib_compat import DeviceList as DeviceList
 

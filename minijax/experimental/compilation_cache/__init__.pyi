@@ -1,4 +1,4 @@
-"""The face `minijax.experimental.compilation_cache`."""
+"""The public module `minijax.experimental.compilation_cache`."""
 
 from . import compilation_cache as compilation_cache
 

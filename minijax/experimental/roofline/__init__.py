@@ -1,8 +1,8 @@
-"""The face `minijax.experimental.roofline`: what functions cost each device."""
+"""The public module `minijax.experimental.roofline`: what functions cost each device."""
 
 from __future__ import annotations
 
-from ...base.lazy_modules import face
+from ...base.lazy_modules import lazy_module
 from . import roofline
 
 del roofline  # a function here: loaded, the module takes its name no more
@@ -14,4 +14,4 @@ _TABLE = {
     """
 }
 
-__getattr__, __dir__, __all__ = face(__name__, _TABLE)
+__getattr__, __dir__, __all__ = lazy_module(__name__, _TABLE)

@@ -1,4 +1,4 @@
-"""The face `minijax.experimental.roofline`: what functions cost each device."""
+"""The public module `minijax.experimental.roofline`: what functions cost each device."""
 
 from ...tools.rooflines import RooflineResult as RooflineResult
 from ...tools.rooflines import RooflineRuleContext as RooflineRuleContext

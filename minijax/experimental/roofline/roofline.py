@@ -1,8 +1,8 @@
-"""The face `minijax.experimental.roofline.roofline`."""
+"""The public module `minijax.experimental.roofline.roofline`."""
 
 from __future__ import annotations
 
-from ...base.lazy_modules import face
+from ...base.lazy_modules import lazy_module
 
 _TABLE = {
     "base.paired": "map=safe_map",
@@ -12,4 +12,4 @@ _TABLE = {
     """,
 }
 
-__getattr__, __dir__, __all__ = face(__name__, _TABLE)
+__getattr__, __dir__, __all__ = lazy_module(__name__, _TABLE)

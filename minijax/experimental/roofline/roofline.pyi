@@ -1,4 +1,4 @@
-"""The face `minijax.experimental.roofline.roofline`."""
+"""The public module `minijax.experimental.roofline.roofline`."""
 
 from ...base.paired import safe_map as map
 from ...tools.rooflines import RooflineResult as RooflineResult

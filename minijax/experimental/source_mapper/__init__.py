@@ -1,8 +1,8 @@
-"""The face `minijax.experimental.source_mapper`: where lines of programs come from."""
+"""The public module `minijax.experimental.source_mapper`: where lines of programs come from."""
 
 from __future__ import annotations
 
-from ...base.lazy_modules import face
+from ...base.lazy_modules import lazy_module
 
 _TABLE = {
     "tools.source_maps": """
@@ -12,4 +12,6 @@ _TABLE = {
     """
 }
 
-__getattr__, __dir__, __all__ = face(__name__, _TABLE, "common generate_map hlo jaxpr mlir")
+__getattr__, __dir__, __all__ = lazy_module(
+    __name__, _TABLE, "common generate_map hlo jaxpr mlir"
+)

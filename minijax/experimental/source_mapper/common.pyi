@@ -1,4 +1,4 @@
-"""The face `minijax.experimental.source_mapper.common`."""
+"""The public module `minijax.experimental.source_mapper.common`."""
 
 from ...tools.source_maps import CompileFn as CompileFn
 from ...tools.source_maps import GenerateDumpFn as GenerateDumpFn

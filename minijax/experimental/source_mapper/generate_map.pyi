@@ -1,4 +1,4 @@
-"""The face `minijax.experimental.source_mapper.generate_map`."""
+"""The public module `minijax.experimental.source_mapper.generate_map`."""
 
 from ...tools.source_maps import SourceMapGeneratorFn as SourceMapGeneratorFn
 from ...tools.source_maps import generate_sourcemaps as generate_sourcemaps

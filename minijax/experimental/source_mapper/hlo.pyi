@@ -1,4 +1,4 @@
-"""The face `minijax.experimental.source_mapper.hlo`."""
+"""The public module `minijax.experimental.source_mapper.hlo`."""
 
 from ...tools.source_maps import HloPass as HloPass
 from ...tools.source_maps import METADATA_REGEX as METADATA_REGEX

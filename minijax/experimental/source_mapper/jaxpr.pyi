@@ -1,4 +1,4 @@
-"""The face `minijax.experimental.source_mapper.jaxpr`."""
+"""The public module `minijax.experimental.source_mapper.jaxpr`."""
 
 from ...tools.source_maps import canonicalize_filename as canonicalize_filename
 from ...tools.source_maps import compile_jaxpr as compile_jaxpr

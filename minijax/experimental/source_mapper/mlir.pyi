@@ -1,4 +1,4 @@
-"""The face `minijax.experimental.source_mapper.mlir`."""
+"""The public module `minijax.experimental.source_mapper.mlir`."""
 
 from ...tools.source_maps import CALLSITE_REGEX as CALLSITE_REGEX
 from ...tools.source_maps import LOC_REGEX as LOC_REGEX

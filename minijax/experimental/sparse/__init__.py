@@ -1,8 +1,8 @@
-"""The face `minijax.experimental.sparse`."""
+"""The public module `minijax.experimental.sparse`."""
 
 from __future__ import annotations
 
-from ...base.lazy_modules import face
+from ...base.lazy_modules import lazy_module
 
 _TABLE = {
     "surface.sparse.api": "empty eye random_bcoo todense todense_p",
@@ -36,4 +36,4 @@ _TABLE = {
 
 _MODULES = "ad api bcoo bcsr coo csr linalg random test_util transform util"
 
-__getattr__, __dir__, __all__ = face(__name__, _TABLE, _MODULES)
+__getattr__, __dir__, __all__ = lazy_module(__name__, _TABLE, _MODULES)

@@ -1,4 +1,4 @@
-"""The face `minijax.experimental.sparse.ad`: derivatives."""
+"""The public module `minijax.experimental.sparse.ad`: derivatives."""
 
 from ...surface.sparse.derivatives import grad as grad
 from ...surface.sparse.derivatives import jacfwd as jacfwd

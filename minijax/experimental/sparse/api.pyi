@@ -1,4 +1,4 @@
-"""The face `minijax.experimental.sparse.api`."""
+"""The public module `minijax.experimental.sparse.api`."""
 
 from ...surface.sparse.api import empty as empty
 from ...surface.sparse.api import eye as eye

@@ -1,8 +1,8 @@
-"""The face `minijax.experimental.sparse.bcoo`: arrays by coordinates."""
+"""The public module `minijax.experimental.sparse.bcoo`: arrays by coordinates."""
 
 from __future__ import annotations
 
-from ...base.lazy_modules import face
+from ...base.lazy_modules import lazy_module
 
 _TABLE = {
     "surface.sparse.bcoo": "BCOO BCOOProperties=Properties",
@@ -20,4 +20,4 @@ _TABLE = {
     "surface.sparse.bcoo_slicing": "bcoo_dynamic_slice bcoo_gather bcoo_slice",
 }
 
-__getattr__, __dir__, __all__ = face(__name__, _TABLE)
+__getattr__, __dir__, __all__ = lazy_module(__name__, _TABLE)

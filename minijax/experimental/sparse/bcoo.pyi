@@ -1,4 +1,4 @@
-"""The face `minijax.experimental.sparse.bcoo`: arrays by coordinates."""
+"""The public module `minijax.experimental.sparse.bcoo`: arrays by coordinates."""
 
 from ...surface.sparse.bcoo import BCOO as BCOO
 from ...surface.sparse.bcoo import Properties as BCOOProperties

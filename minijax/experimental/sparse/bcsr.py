@@ -1,8 +1,8 @@
-"""The face `minijax.experimental.sparse.bcsr`: arrays by compressed rows."""
+"""The public module `minijax.experimental.sparse.bcsr`: arrays by compressed rows."""
 
 from __future__ import annotations
 
-from ...base.lazy_modules import face
+from ...base.lazy_modules import lazy_module
 
 _TABLE = {
     "surface.sparse.bcsr": "BCSR BCSRProperties",
@@ -11,4 +11,4 @@ _TABLE = {
         bcsr_fromdense_p bcsr_sum_duplicates bcsr_todense bcsr_todense_p""",
 }
 
-__getattr__, __dir__, __all__ = face(__name__, _TABLE)
+__getattr__, __dir__, __all__ = lazy_module(__name__, _TABLE)

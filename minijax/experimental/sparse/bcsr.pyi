@@ -1,4 +1,4 @@
-"""The face `minijax.experimental.sparse.bcsr`: arrays by compressed rows."""
+"""The public module `minijax.experimental.sparse.bcsr`: arrays by compressed rows."""
 
 from ...surface.sparse.bcsr import BCSR as BCSR
 from ...surface.sparse.bcsr import BCSRProperties as BCSRProperties

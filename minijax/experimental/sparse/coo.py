@@ -1,8 +1,8 @@
-"""The face `minijax.experimental.sparse.coo`: matrices by coordinates."""
+"""The public module `minijax.experimental.sparse.coo`: matrices by coordinates."""
 
 from __future__ import annotations
 
-from ...base.lazy_modules import face
+from ...base.lazy_modules import lazy_module
 
 _TABLE = {
     "surface.sparse.base": "Shape",
@@ -10,4 +10,4 @@ _TABLE = {
         coo_matmat_p coo_matvec coo_matvec_p coo_todense coo_todense_p""",
 }
 
-__getattr__, __dir__, __all__ = face(__name__, _TABLE)
+__getattr__, __dir__, __all__ = lazy_module(__name__, _TABLE)

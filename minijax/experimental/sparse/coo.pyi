@@ -1,4 +1,4 @@
-"""The face `minijax.experimental.sparse.coo`: matrices by coordinates."""
+"""The public module `minijax.experimental.sparse.coo`: matrices by coordinates."""
 
 from ...surface.sparse.base import Shape as Shape
 from ...surface.sparse.coo import COO as COO

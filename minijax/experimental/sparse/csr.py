@@ -1,8 +1,8 @@
-"""The face `minijax.experimental.sparse.csr`: matrices by compressed rows."""
+"""The public module `minijax.experimental.sparse.csr`: matrices by compressed rows."""
 
 from __future__ import annotations
 
-from ...base.lazy_modules import face
+from ...base.lazy_modules import lazy_module
 
 _TABLE = {
     "surface.sparse.base": "Shape",
@@ -10,4 +10,4 @@ _TABLE = {
         csr_matvec csr_matvec_p csr_todense csr_todense_p""",
 }
 
-__getattr__, __dir__, __all__ = face(__name__, _TABLE)
+__getattr__, __dir__, __all__ = lazy_module(__name__, _TABLE)

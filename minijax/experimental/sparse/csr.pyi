@@ -1,4 +1,4 @@
-"""The face `minijax.experimental.sparse.csr`: matrices by compressed rows."""
+"""The public module `minijax.experimental.sparse.csr`: matrices by compressed rows."""
 
 from ...surface.sparse.base import Shape as Shape
 from ...surface.sparse.csr import CSC as CSC

@@ -1,4 +1,4 @@
-"""The face `minijax.experimental.sparse.linalg`: linear systems, eigenvalues."""
+"""The public module `minijax.experimental.sparse.linalg`: linear systems, eigenvalues."""
 
 from ...surface.sparse.direct import spsolve as spsolve
 from ...surface.sparse.direct import spsolve_p as spsolve_p

@@ -1,4 +1,4 @@
-"""The face `minijax.experimental.sparse.random`."""
+"""The public module `minijax.experimental.sparse.random`."""
 
 from ...surface.sparse.api import random_bcoo as random_bcoo
 

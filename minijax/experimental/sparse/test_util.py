@@ -1,8 +1,8 @@
-"""The face `minijax.experimental.sparse.test_util`: what tests of sparse arrays need."""
+"""The public module `minijax.experimental.sparse.test_util`: what tests of sparse arrays need."""
 
 from __future__ import annotations
 
-from ...base.lazy_modules import face
+from ...base.lazy_modules import lazy_module
 
 _TABLE = {
     "surface.sparse.testing": """BatchedDotGeneralProperties MATMUL_TOL SparseLayout
@@ -10,4 +10,4 @@ _TABLE = {
         rand_bcoo rand_bcsr rand_sparse"""
 }
 
-__getattr__, __dir__, __all__ = face(__name__, _TABLE)
+__getattr__, __dir__, __all__ = lazy_module(__name__, _TABLE)

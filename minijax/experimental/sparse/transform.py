@@ -1,8 +1,8 @@
-"""The face `minijax.experimental.sparse.transform`: `sparsify` and its rules."""
+"""The public module `minijax.experimental.sparse.transform`: `sparsify` and its rules."""
 
 from __future__ import annotations
 
-from ...base.lazy_modules import face
+from ...base.lazy_modules import lazy_module
 
 _TABLE = {
     "surface.sparse.sparsify": "sparsify",
@@ -10,4 +10,4 @@ _TABLE = {
         sparse_rules_bcsr""",
 }
 
-__getattr__, __dir__, __all__ = face(__name__, _TABLE)
+__getattr__, __dir__, __all__ = lazy_module(__name__, _TABLE)

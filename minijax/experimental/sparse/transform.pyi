@@ -1,4 +1,4 @@
-"""The face `minijax.experimental.sparse.transform`: `sparsify` and its rules."""
+"""The public module `minijax.experimental.sparse.transform`: `sparsify` and its rules."""
 
 from ...surface.sparse.sparsify import sparsify as sparsify
 from ...surface.sparse.tracing import SparseTrace as SparseTrace

@@ -1,12 +1,12 @@
-"""The face `minijax.experimental.sparse.util`: what formats share."""
+"""The public module `minijax.experimental.sparse.util`: what formats share."""
 
 from __future__ import annotations
 
-from ...base.lazy_modules import face
+from ...base.lazy_modules import lazy_module
 
 _TABLE = {
     "surface.sparse.base": """CuSparseEfficiencyWarning SparseEfficiencyError
         Shape SparseEfficiencyWarning SparseInfo"""
 }
 
-__getattr__, __dir__, __all__ = face(__name__, _TABLE)
+__getattr__, __dir__, __all__ = lazy_module(__name__, _TABLE)

@@ -1,4 +1,4 @@
-"""The face `minijax.experimental.sparse.util`: what formats share."""
+"""The public module `minijax.experimental.sparse.util`: what formats share."""
 
 from ...surface.sparse.base import CuSparseEfficiencyWarning as CuSparseEfficiencyWarning
 from ...surface.sparse.base import Shape as Shape

@@ -1,8 +1,8 @@
-"""The face `minijax.extend.core`."""
+"""The public module `minijax.extend.core`."""
 
 from __future__ import annotations
 
-from ...base.lazy_modules import face
+from ...base.lazy_modules import lazy_module
 
 _TABLE = {
     "base.errors": "InconclusiveDimensionOperation",
@@ -27,4 +27,4 @@ _TABLE = {
 
 _MODULES = "primitives"
 
-__getattr__, __dir__, __all__ = face(__name__, _TABLE, _MODULES)
+__getattr__, __dir__, __all__ = lazy_module(__name__, _TABLE, _MODULES)

@@ -1,4 +1,4 @@
-"""The face `minijax.extend.core`."""
+"""The public module `minijax.extend.core`."""
 
 from ...base.errors import InconclusiveDimensionOperation as InconclusiveDimensionOperation
 from ...control.effects.effects import Effect as Effect

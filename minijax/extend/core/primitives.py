@@ -1,8 +1,8 @@
-"""The face `minijax.extend.core.primitives`."""
+"""The public module `minijax.extend.core.primitives`."""
 
 from __future__ import annotations
 
-from ...base.lazy_modules import face
+from ...base.lazy_modules import lazy_module
 
 _TABLE = {
     "control.branches.cond": "cond_p",
@@ -77,4 +77,4 @@ _TABLE = {
     "views.primitives": "call_p",
 }
 
-__getattr__, __dir__, __all__ = face(__name__, _TABLE)
+__getattr__, __dir__, __all__ = lazy_module(__name__, _TABLE)

@@ -1,4 +1,4 @@
-"""The face `minijax.extend.core.primitives`."""
+"""The public module `minijax.extend.core.primitives`."""
 
 from ...control.branches.cond import cond_p as cond_p
 from ...control.calls.jit_primitive import closed_call_p as closed_call_p

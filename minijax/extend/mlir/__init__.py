@@ -1,4 +1,4 @@
-"""The face `minijax.extend.mlir`: jaxlib's bindings of MLIR."""
+"""The public module `minijax.extend.mlir`: jaxlib's bindings of MLIR."""
 
 from jaxlib._jax import mlir as _mlir
 from jaxlib.mlir import ir as ir

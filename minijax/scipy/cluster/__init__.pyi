@@ -1,4 +1,4 @@
-"""The face `minijax.scipy.cluster`."""
+"""The public module `minijax.scipy.cluster`."""
 
 from . import vq as vq
 

@@ -1,4 +1,4 @@
-"""The face `minijax.scipy.cluster.vq`: vector quantization."""
+"""The public module `minijax.scipy.cluster.vq`: vector quantization."""
 
 from ...surface.scipy.codes import vq as vq
 

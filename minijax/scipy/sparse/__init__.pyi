@@ -1,4 +1,4 @@
-"""The face `minijax.scipy.sparse`."""
+"""The public module `minijax.scipy.sparse`."""
 
 from . import linalg as linalg
 

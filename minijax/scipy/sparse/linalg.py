@@ -1,12 +1,12 @@
-"""The face `minijax.scipy.sparse.linalg`: linear systems by iteration."""
+"""The public module `minijax.scipy.sparse.linalg`: linear systems by iteration."""
 
 from __future__ import annotations
 
-from ...base.lazy_modules import face
+from ...base.lazy_modules import lazy_module
 
 _TABLE = {
     "surface.scipy.krylov.conjugate": "bicgstab cg",
     "surface.scipy.krylov.gmres": "gmres",
 }
 
-__getattr__, __dir__, __all__ = face(__name__, _TABLE)
+__getattr__, __dir__, __all__ = lazy_module(__name__, _TABLE)

@@ -1,4 +1,4 @@
-"""The face `minijax.scipy.sparse.linalg`: linear systems by iteration."""
+"""The public module `minijax.scipy.sparse.linalg`: linear systems by iteration."""
 
 from ...surface.scipy.krylov.conjugate import bicgstab as bicgstab
 from ...surface.scipy.krylov.conjugate import cg as cg

@@ -1,4 +1,4 @@
-"""The face `minijax.scipy.spatial`."""
+"""The public module `minijax.scipy.spatial`."""
 
 from . import transform as transform
 

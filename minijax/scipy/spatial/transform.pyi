@@ -1,4 +1,4 @@
-"""The face `minijax.scipy.spatial.transform`: rotations of space."""
+"""The public module `minijax.scipy.spatial.transform`: rotations of space."""
 
 from ...surface.scipy.rotations.rotation import Rotation as Rotation
 from ...surface.scipy.rotations.rotation import Slerp as Slerp

@@ -1,8 +1,8 @@
-"""The face `minijax.scipy.stats`: distributions, a module each, and what samples tell."""
+"""The public module `minijax.scipy.stats`: distributions, a module each, and what samples tell."""
 
 from __future__ import annotations
 
-from ...base.lazy_modules import face
+from ...base.lazy_modules import lazy_module
 
 _TABLE: dict[str, str] = {
     "surface.scipy.stats.summaries": "mode rankdata sem",
@@ -14,4 +14,4 @@ _MODULES = (
     " nbinom norm pareto poisson t truncnorm uniform vonmises wrapcauchy"
 )
 
-__getattr__, __dir__, __all__ = face(__name__, _TABLE, _MODULES)
+__getattr__, __dir__, __all__ = lazy_module(__name__, _TABLE, _MODULES)

@@ -1,4 +1,4 @@
-"""The face `minijax.scipy.stats.bernoulli`: the Bernoulli distribution."""
+"""The public module `minijax.scipy.stats.bernoulli`: the Bernoulli distribution."""
 
 from ...surface.scipy.stats.discrete import bernoulli as _bernoulli
 

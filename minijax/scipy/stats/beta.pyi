@@ -1,4 +1,4 @@
-"""The face `minijax.scipy.stats.beta`: the beta distribution."""
+"""The public module `minijax.scipy.stats.beta`: the beta distribution."""
 
 from ...surface.scipy.stats.shaped import beta as _beta
 

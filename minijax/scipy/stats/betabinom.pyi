@@ -1,4 +1,4 @@
-"""The face `minijax.scipy.stats.betabinom`: the beta-binomial distribution."""
+"""The public module `minijax.scipy.stats.betabinom`: the beta-binomial distribution."""
 
 from ...surface.scipy.stats.discrete import betabinom as _betabinom
 

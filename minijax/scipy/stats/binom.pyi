@@ -1,4 +1,4 @@
-"""The face `minijax.scipy.stats.binom`: the binomial distribution."""
+"""The public module `minijax.scipy.stats.binom`: the binomial distribution."""
 
 from ...surface.scipy.stats.discrete import binom as _binom
 

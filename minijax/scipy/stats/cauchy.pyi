@@ -1,4 +1,4 @@
-"""The face `minijax.scipy.stats.cauchy`: the Cauchy distribution."""
+"""The public module `minijax.scipy.stats.cauchy`: the Cauchy distribution."""
 
 from ...surface.scipy.stats.location_scale import cauchy as _cauchy
 

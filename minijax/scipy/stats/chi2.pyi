@@ -1,4 +1,4 @@
-"""The face `minijax.scipy.stats.chi2`: the chi-squared distribution."""
+"""The public module `minijax.scipy.stats.chi2`: the chi-squared distribution."""
 
 from ...surface.scipy.stats.shaped import chi2 as _chi2
 

@@ -1,4 +1,4 @@
-"""The face `minijax.scipy.stats.dirichlet`: the distribution of Dirichlet."""
+"""The public module `minijax.scipy.stats.dirichlet`: the distribution of Dirichlet."""
 
 from ...surface.scipy.stats.vectors import dirichlet as _dirichlet
 

@@ -1,4 +1,4 @@
-"""The face `minijax.scipy.stats.expon`: the exponential distribution."""
+"""The public module `minijax.scipy.stats.expon`: the exponential distribution."""
 
 from ...surface.scipy.stats.location_scale import expon as _expon
 

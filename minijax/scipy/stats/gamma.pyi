@@ -1,4 +1,4 @@
-"""The face `minijax.scipy.stats.gamma`: the gamma distribution."""
+"""The public module `minijax.scipy.stats.gamma`: the gamma distribution."""
 
 from ...surface.scipy.stats.shaped import gamma as _gamma
 

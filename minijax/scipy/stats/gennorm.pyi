@@ -1,4 +1,4 @@
-"""The face `minijax.scipy.stats.gennorm`: the generalized normal distribution."""
+"""The public module `minijax.scipy.stats.gennorm`: the generalized normal distribution."""
 
 from ...surface.scipy.stats.shaped import gennorm as _gennorm
 

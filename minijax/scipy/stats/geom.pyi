@@ -1,4 +1,4 @@
-"""The face `minijax.scipy.stats.geom`: the geometric distribution."""
+"""The public module `minijax.scipy.stats.geom`: the geometric distribution."""
 
 from ...surface.scipy.stats.discrete import geom as _geom
 

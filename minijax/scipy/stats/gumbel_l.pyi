@@ -1,4 +1,4 @@
-"""The face `minijax.scipy.stats.gumbel_l`: the Gumbel distribution of smallest values."""
+"""The public module `minijax.scipy.stats.gumbel_l`: the Gumbel distribution of smallest values."""
 
 from ...surface.scipy.stats.location_scale import gumbel_l as _gumbel_l
 

@@ -1,4 +1,4 @@
-"""The face `minijax.scipy.stats.gumbel_r`: the Gumbel distribution of largest values."""
+"""The public module `minijax.scipy.stats.gumbel_r`: the Gumbel distribution of largest values."""
 
 from ...surface.scipy.stats.location_scale import gumbel_r as _gumbel_r
 

@@ -1,4 +1,4 @@
-"""The face `minijax.scipy.stats.laplace`: the Laplace distribution."""
+"""The public module `minijax.scipy.stats.laplace`: the Laplace distribution."""
 
 from ...surface.scipy.stats.location_scale import laplace as _laplace
 

@@ -1,4 +1,4 @@
-"""The face `minijax.scipy.stats.logistic`: the logistic distribution."""
+"""The public module `minijax.scipy.stats.logistic`: the logistic distribution."""
 
 from ...surface.scipy.stats.location_scale import logistic as _logistic
 

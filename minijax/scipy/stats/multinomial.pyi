@@ -1,4 +1,4 @@
-"""The face `minijax.scipy.stats.multinomial`: the multinomial distribution."""
+"""The public module `minijax.scipy.stats.multinomial`: the multinomial distribution."""
 
 from ...surface.scipy.stats.vectors import multinomial as _multinomial
 

@@ -1,4 +1,4 @@
-"""The face `minijax.scipy.stats.multivariate_normal`: the normal law of vectors."""
+"""The public module `minijax.scipy.stats.multivariate_normal`: the normal law of vectors."""
 
 from ...surface.scipy.stats.vectors import multivariate_normal as _multivariate_normal
 

@@ -1,4 +1,4 @@
-"""The face `minijax.scipy.stats.nbinom`: the negative binomial distribution."""
+"""The public module `minijax.scipy.stats.nbinom`: the negative binomial distribution."""
 
 from ...surface.scipy.stats.discrete import nbinom as _nbinom
 

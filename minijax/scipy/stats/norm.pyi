@@ -1,4 +1,4 @@
-"""The face `minijax.scipy.stats.norm`: the normal distribution."""
+"""The public module `minijax.scipy.stats.norm`: the normal distribution."""
 
 from ...surface.scipy.stats.location_scale import norm as _norm
 

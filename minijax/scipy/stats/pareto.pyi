@@ -1,4 +1,4 @@
-"""The face `minijax.scipy.stats.pareto`: the Pareto distribution."""
+"""The public module `minijax.scipy.stats.pareto`: the Pareto distribution."""
 
 from ...surface.scipy.stats.shaped import pareto as _pareto
 

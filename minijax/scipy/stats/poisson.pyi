@@ -1,4 +1,4 @@
-"""The face `minijax.scipy.stats.poisson`: the Poisson distribution."""
+"""The public module `minijax.scipy.stats.poisson`: the Poisson distribution."""
 
 from ...surface.scipy.stats.discrete import poisson as _poisson
 

@@ -1,4 +1,4 @@
-"""The face `minijax.scipy.stats.uniform`: the uniform distribution."""
+"""The public module `minijax.scipy.stats.uniform`: the uniform distribution."""
 
 from ...surface.scipy.stats.location_scale import uniform as _uniform
 

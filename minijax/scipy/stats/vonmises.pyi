@@ -1,4 +1,4 @@
-"""The face `minijax.scipy.stats.vonmises`: the von Mises distribution."""
+"""The public module `minijax.scipy.stats.vonmises`: the von Mises distribution."""
 
 from ...surface.scipy.stats.shaped import vonmises as _vonmises
 

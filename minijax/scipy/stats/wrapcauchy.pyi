@@ -1,4 +1,4 @@
-"""The face `minijax.scipy.stats.wrapcauchy`: the wrapped Cauchy distribution."""
+"""The public module `minijax.scipy.stats.wrapcauchy`: the wrapped Cauchy distribution."""
 
 from ...surface.scipy.stats.shaped import wrapcauchy as _wrapcauchy
 

@@ -1,4 +1,4 @@
-"""The face `minijax.extend.mlir.dialects`: builders of operations, by dialect."""
+"""The public module `minijax.extend.mlir.dialects`: builders of operations, by dialect."""
 
 from __future__ import annotations
 

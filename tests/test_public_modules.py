@@ -158,7 +158,7 @@ FUNCTIONS = types.FunctionType, type(minijax.jit(abs))
 
 
 @pytest.mark.parametrize(
-    "face",
+    "module_name",
     (
         "numpy",
         "numpy.linalg",
@@ -180,8 +180,8 @@ FUNCTIONS = types.FunctionType, type(minijax.jit(abs))
         "interpreters.ad",
     ),
 )
-def test_functions_have_public_names_and_pickle(face):
-    module = importlib.import_module(f"minijax.{face}")
+def test_functions_have_public_names_and_pickle(module_name):
+    module = importlib.import_module(f"minijax.{module_name}")
     for public in module.__all__:
         fun = getattr(module, public)
         if not isinstance(fun, FUNCTIONS):

@@ -1,5 +1,5 @@
-"""The house holds: imports respect floors, machinery names no operation, imports stay
-few."""
+"""The structure of the package: imports respect the layers, transformations name no
+operation, and few modules are imported."""
 
 import ast
 import pathlib
@@ -10,7 +10,7 @@ import sys
 import pytest
 
 ROOT = pathlib.Path(__file__).parent.parent / "minijax"
-FLOORS = {
+LAYERS = {
     "base": 0,
     "types": 1,
     "ir": 2,
@@ -23,12 +23,12 @@ FLOORS = {
     "views": 10,
     "tools": 11,
 }
-FACE = 12
+PUBLIC = 12
 
 
-def floor_of(module: str) -> int:
-    """The floor of a dotted module below minijax."""
-    return FLOORS.get(module.split(".")[0], FACE)
+def layer_of(module: str) -> int:
+    """The layer of a dotted module below minijax."""
+    return LAYERS.get(module.split(".")[0], PUBLIC)
 
 
 def imports(path: pathlib.Path) -> list[tuple[str, int]]:
@@ -58,9 +58,9 @@ FILES = sorted(p for p in ROOT.rglob("*.py") if p.parent != ROOT or p.stem != "_
 
 @pytest.mark.parametrize("path", FILES, ids=lambda p: str(p.relative_to(ROOT)))
 def test_imports_go_down(path):
-    mine = floor_of(".".join(path.relative_to(ROOT).with_suffix("").parts))
+    mine = layer_of(".".join(path.relative_to(ROOT).with_suffix("").parts))
     for module, line in imports(path):
-        assert floor_of(module) <= mine, f"{path}:{line} imports {module} from above"
+        assert layer_of(module) <= mine, f"{path}:{line} imports {module} from above"
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda p: str(p.relative_to(ROOT)))
@@ -131,7 +131,7 @@ def test_using_numpy_does_not_load_scipy():
 
 
 def modules() -> dict[str, set[str]]:
-    """Each module that is no face, and those that it imports."""
+    """Each module that is not public, and those that it imports."""
     names = {
         ".".join(p.relative_to(ROOT).with_suffix("").parts): p
         for p in ROOT.rglob("*.py")
