@@ -34,7 +34,7 @@ from .cpp_dispatch import FastpathData, dispatcher, is_cpp_convertible
 
 
 class Signature:
-    """What a program depends on in the leaves of a `Flattened`, shared by equal ones.
+    """The types of the leaves of a `Flattened`; equal ones share one object.
 
     keys: the positions of random keys, and their dtypes.
     where: the placement of the leaves.
@@ -89,7 +89,7 @@ def _compute_signature(flat: Flattened) -> Any:
 
 
 class Route:
-    """How to run a call whose program is cached."""
+    """A cached program, with the positions of its operands among a call's leaves."""
 
     __slots__ = (
         "consts",

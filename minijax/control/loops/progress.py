@@ -74,10 +74,10 @@ def _blocks(n: int) -> tuple[int, int, int]:
 def scan_with_bar(
     run_part: Callable[..., tuple[Any, Any]], init: Any, xs: Any, n: int, reverse: bool
 ) -> tuple[Any, Any]:
-    """Run a scan of `n` steps; `part(carry, rows, count)` runs fewer."""
+    """Run a scan of `n` steps; `run_part(carry, slices, count)` runs fewer."""
     bar = Bar(n)
     size, blocks, left = _blocks(n)
-    in_blocks_total = n - left  # the slices of all blocks; the remaining ones are the last
+    num_in_blocks = n - left  # the slices of all blocks; the remaining ones are the last
 
     def block(carry: Any, at: Any) -> tuple[Any, Any]:
         i, slices = at
@@ -88,19 +88,19 @@ def scan_with_bar(
     def in_blocks(x: Any) -> Any:
         shape = core.aval_of(x).shape[1:]
         return core_ops.reshape(
-            core_ops.slice_axis(x, 0, 0, in_blocks_total), (blocks, size, *shape)
+            core_ops.slice_axis(x, 0, 0, num_in_blocks), (blocks, size, *shape)
         )
 
-    def in_a_row(y: Any) -> Any:
-        return core_ops.reshape(y, (in_blocks_total, *core.aval_of(y).shape[2:]))
+    def flatten_blocks(y: Any) -> Any:
+        return core_ops.reshape(y, (num_in_blocks, *core.aval_of(y).shape[2:]))
 
-    rest = tree.map(lambda x: core_ops.slice_axis(x, 0, in_blocks_total, n), xs)
+    rest = tree.map(lambda x: core_ops.slice_axis(x, 0, num_in_blocks, n), xs)
     carry, last = init, None
     if left and reverse:
         carry, last = run_part(carry, rest, left)
     slices = lax.iota(np.int32, blocks), tree.map(in_blocks, xs)
     carry, ys = run_part(carry, slices, blocks, block)
-    ys = tree.map(in_a_row, ys)
+    ys = tree.map(flatten_blocks, ys)
     if left and not reverse:
         carry, last = run_part(carry, rest, left)
     if left:

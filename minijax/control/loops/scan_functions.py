@@ -71,9 +71,9 @@ def scan(
     if not wants_bar(progress):
         return run_scan(f, init, xs, length, reverse, unroll, _split_transpose)
 
-    def run_part(carry: Any, rows: Any, count: int, step: Any = f) -> tuple[Any, Any]:
+    def run_part(carry: Any, slices: Any, count: int, step: Any = f) -> tuple[Any, Any]:
         options = (unroll, _split_transpose) if step is f else ()
-        return run_scan(step, carry, rows, count, reverse, *options)
+        return run_scan(step, carry, slices, count, reverse, *options)
 
     n = scan_length(f, *tree.flatten(xs), length)
     return scan_with_bar(run_part, init, xs, n, reverse)

@@ -1,6 +1,6 @@
 """Subscripts of references: the static part in a program, and the operands.
 
-`take_apart(shape, idx)` returns an `Index`, which is data of an equation, and its dynamic
+`split_subscript(shape, idx)` returns an `Index`, which is data of an equation, and its dynamic
 entries.  Slices are static; integers may be values: scalars are clamped to the array's
 bounds, arrays are broadcast together as in NumPy.
 
