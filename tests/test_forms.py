@@ -129,6 +129,8 @@ def test_text_of_a_lowered_function():
     )
     assert str(lowered.compiler_ir()) == text
     assert "HloModule jit_f," in lowered.as_text("hlo")
+    assert str(lowered.stablehlo()) == text
+    assert "HloModule jit_f," in lowered.hlo().as_hlo_text()
     with pytest.raises(ValueError, match="unknown dialect: mhlo"):
         lowered.as_text("mhlo")
     # What is compiled is what a call compiles.

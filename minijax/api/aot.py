@@ -343,8 +343,8 @@ class Lowered:
         """Return the module in MLIR."""
         return self.compiler_ir("stablehlo")
 
+    def hlo(self) -> Any:
         """Return the module in XLA's own form (HLO)."""
-        """The module, in XLA's own form."""
         return self.compiler_ir("hlo")
 
     def compile(self, compiler_options: dict[str, Any] | None = None) -> Compiled:
