@@ -73,16 +73,16 @@ class Primitive:
     depends(flags, params) -> for each result, whether it depends on a flagged operand;
         without the rule all results do as soon as one operand is flagged
     manual_axis_rule(kinds, params) -> the manual axis kinds of the results, given those of
-        the operands, see varying.py; without the rule the results vary along all axes that
-        an operand varies along; "abstract": the types that `abstract` returns have them, as
-        for primitives that hold programs
+        the operands, see manual_axis_rules.py; without the rule the results vary along all
+        axes that an operand varies along; "abstract": the types that `abstract` returns
+        have them, as for primitives that hold programs
     linearity: in which operands it is linear, for unreduced operands: see reduction_axes.py
     has_closures: whether its params hold functions, which may close over lanes: `batch` is
         called even if no operand is mapped
     lowers_key_arrays: whether `lower` handles key arrays; other rules get arrays of words
     sets_memory_space: whether `abstract` sets the memory space of the results
     sharding_rule(specs, avals, outs, params) -> the spec of each result along `Explicit` mesh
-        axes, given the operands' specs: see lying.py; without the rule results are replicated
+        axes, given the operands' specs (explicit_sharding.py); the default is replicated
     out_sharding_param: the name of the param that requests the result's sharding;
         check_out_sharding(sharding, specs, avals, params) raises if it is impossible
     regions: how it holds programs, see regions.py
