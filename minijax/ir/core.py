@@ -56,6 +56,19 @@ def unsupported(reason: str, error: type[Exception] = NotImplementedError) -> An
     return Unsupported(reason, error)
 
 
+class LibraryAttribute:
+    """An attribute of primitives that only libraries read; views/ defines its value.
+
+    A descriptor, since a `__getattr__` would slow down every attribute of primitives.
+    """
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self.name = name
+
+    def __get__(self, prim: Any, kind: type | None = None) -> Any:
+        return hooks.primitive_attribute.call(prim, self.name)
+
+
 class Primitive:
     """An operation and its rules.
 
@@ -125,6 +138,12 @@ class Primitive:
         "sharding_rule", "stage", "taylor", "text", "transpose", "uses_keys", "workspace",
     )  # fmt: skip
 
+    bind_with_trace: Any = LibraryAttribute()
+    abstract_eval: Any = LibraryAttribute()
+    get_bind_params: Any = LibraryAttribute()
+    call_primitive: Any = LibraryAttribute()
+    map_primitive: Any = LibraryAttribute()
+
     def __init__(self, name: str, multiple_results: bool = False) -> None:
         self.name = name
         self.multiple_results = multiple_results
@@ -186,10 +205,6 @@ class Primitive:
                     return self.bind(*bare, **params)
             simplify(error)
             raise
-
-    def __getattr__(self, name: str) -> Any:
-        # Attributes that only libraries read are defined in views/.
-        return hooks.primitive_attribute.call(self, name)
 
     def def_impl(self, rule: Rule) -> Rule:
         """Set the evaluation rule; usable as a decorator."""

@@ -50,11 +50,12 @@ class JVPTrace(NamedTrace):
 
     __slots__ = ("evaluate",)
     tracer = JVPTracer
+    rules = hooks.evaluate_jvp
     transform = word = "jvp"
 
     def __init__(self, parent: Trace) -> None:
         super().__init__(parent)
-        self.evaluate = parent.compiled_rules(hooks.evaluate_jvp)
+        self.evaluate = parent.compiled_rules(self.rules)
 
     def split(self, args: Sequence[Any]) -> tuple[list[Any], list[Any], bool]:
         """Return the primals, the tangents, and whether any tangent may be nonzero."""

@@ -105,11 +105,11 @@ class LinearizeTrace(JVPTrace):
     __slots__ = ("tangents",)
     transform = "grad"
     tracer = LinearizeTracer
+    rules = hooks.evaluate_linearized
 
     def __init__(self, parent: Trace) -> None:
         super().__init__(parent)
         self.tangents = TangentTrace(parent)
-        self.evaluate = parent.compiled_rules(hooks.evaluate_linearized)
 
     def process(self, prim: Primitive, args: tuple[Any, ...], params: Any) -> Any:
         primals, tangents, any_nonzero = self.split(args)

@@ -43,12 +43,10 @@ class ForLibraries:
 
 
 @hooks.primitive_attribute.fill
-def primitive_attribute(prim: core.Primitive, name: str) -> Any:
-    """Return an attribute of `ForLibraries` for a primitive; raise AttributeError."""
-    if name.startswith("__") or name not in vars(ForLibraries):
-        raise AttributeError(f"{type(prim).__name__!r} object has no attribute {name!r}")
+def primitive_attribute(prim: core.Primitive | None, name: str) -> Any:
+    """Return an attribute of `ForLibraries`, as a method of `prim` if it is a function."""
     value = vars(ForLibraries)[name]
-    return MethodType(value, prim) if callable(value) else value
+    return value if prim is None or not callable(value) else MethodType(value, prim)
 
 
 class _AnyPrimitive(type):
@@ -60,7 +58,7 @@ class _AnyPrimitive(type):
         return super().__instancecheck__(x)
 
 
-class Primitive(core.Primitive, ForLibraries, metaclass=_AnyPrimitive):
+class Primitive(core.Primitive, metaclass=_AnyPrimitive):
     """An operation that a library defines; see `minijax.ir.core.Primitive`.
 
     Args:
