@@ -33,7 +33,7 @@ from ..passes.ad_util import core_ops, instantiate
 from ..passes.jvp import jvp_flat
 from ..passes.loop_rules import carry_fixed_point
 from ..passes.region_rules import transform_consistently
-from ..passes.stage import abstract, remembered, stage_closed
+from ..passes.stage import abstract, cached_on_jaxpr, stage_closed
 from ..prims import lax as ops
 from ..prims.elementwise import const
 from ..prims.fft import fft_p
@@ -201,30 +201,33 @@ def jet_jaxpr(
     closed: ClosedJaxpr, order: int, varies: Sequence[bool], force: Any
 ) -> tuple[ClosedJaxpr, list[bool]]:
     """Return the jaxpr on series, with all terms flattened, and which results vary."""
+    force = force if isinstance(force, bool) else tuple(force)
+    return _jet_jaxpr(closed, order, tuple(varies), force)
+
+
+@cached_on_jaxpr
+def _jet_jaxpr(
+    closed: ClosedJaxpr, order: int, varies: tuple[bool, ...], force: bool | tuple[bool, ...]
+) -> tuple[ClosedJaxpr, list[bool]]:
     inexact = [dtypes.is_inexact(a.dtype) for a in closed.out_avals]
+    flags: list[bool] = []
 
-    def make() -> tuple[ClosedJaxpr, list[bool]]:
-        flags: list[bool] = []
-
-        def fun(*terms: Any) -> list[Any]:
-            program = functools.partial(eval_jaxpr, closed.jaxpr, closed.consts)
-            outs = push(program, order, split_series(terms, order, varies))
-            must = [force] * len(outs) if isinstance(force, bool) else force
-            flags[:] = [
-                (len(s) > 1 or f) and i for s, f, i in zip(outs, must, inexact, strict=True)
-            ]
-            pairs = zip(outs, flags, strict=True)
-            return [x for s, m in pairs for x in (padded_series(s, order, m) if m else s[:1])]
-
-        avals = [
-            a
-            for a, m in zip(closed.in_avals, varies, strict=True)
-            for a in [a] * (order + 1 if m else 1)
+    def fun(*terms: Any) -> list[Any]:
+        program = functools.partial(eval_jaxpr, closed.jaxpr, closed.consts)
+        outs = push(program, order, split_series(terms, order, varies))
+        must = [force] * len(outs) if isinstance(force, bool) else force
+        flags[:] = [
+            (len(s) > 1 or f) and i for s, f, i in zip(outs, must, inexact, strict=True)
         ]
-        return stage_closed(fun, avals, name=closed.jaxpr.name, text="jet"), flags
+        pairs = zip(outs, flags, strict=True)
+        return [x for s, m in pairs for x in (padded_series(s, order, m) if m else s[:1])]
 
-    key = force if isinstance(force, bool) else tuple(force)
-    return remembered(closed, ("jet", order, tuple(varies), key), make)
+    avals = [
+        a
+        for a, m in zip(closed.in_avals, varies, strict=True)
+        for a in [a] * (order + 1 if m else 1)
+    ]
+    return stage_closed(fun, avals, name=closed.jaxpr.name, text="jet"), flags
 
 
 def by_call(

@@ -20,7 +20,7 @@ from ..ir.jaxpr import ClosedJaxpr, Jaxpr, eval_jaxpr, lift_consts, permute_jaxp
 from ..ir.manual_axis_rules import missing
 from ..ir.user_functions import holds_functions
 from ..passes.ad_util import core_ops
-from ..passes.stage import remembered, stage_closed
+from ..passes.stage import cached_on_jaxpr, stage_closed
 from ..prims.math.cast import convert_element_type_p
 from ..types import dtypes
 from ..types.avals import AbstractRef, same_type
@@ -311,10 +311,11 @@ def unify_weak_types(branches: Sequence[ClosedJaxpr]) -> tuple[ClosedJaxpr, ...]
     """Make results strongly typed if any branch's is."""
     columns = zip(*(b.out_avals for b in branches), strict=True)
     strong = [any(not getattr(a, "weak_type", False) for a in c) for c in columns]
-    return tuple(_strengthened(b, strong) for b in branches)
+    return tuple(_strengthened(b, tuple(strong)) for b in branches)
 
 
-def _strengthened(closed: ClosedJaxpr, strong: Sequence[bool]) -> ClosedJaxpr:
+@cached_on_jaxpr
+def _strengthened(closed: ClosedJaxpr, strong: tuple[bool, ...]) -> ClosedJaxpr:
     todo = [
         s and getattr(a, "weak_type", False)
         for s, a in zip(strong, closed.out_avals, strict=True)
@@ -329,11 +330,7 @@ def _strengthened(closed: ClosedJaxpr, strong: Sequence[bool]) -> ClosedJaxpr:
             for x, t, a in zip(out, todo, closed.out_avals, strict=True)
         ]
 
-    return remembered(
-        closed,
-        ("strong", *todo),
-        lambda: stage_closed(fun, closed.in_avals, name=closed.jaxpr.name),
-    )
+    return stage_closed(fun, closed.in_avals, name=closed.jaxpr.name)
 
 
 def check_no_batched_effects(effects: frozenset[Any], what: str, why: str) -> None:

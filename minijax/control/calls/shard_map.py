@@ -31,7 +31,7 @@ from ...ir.regions import Call
 from ...passes.ad_util import UndefinedPrimal, nonzero_flags
 from ...passes.batch import Axis, batch_jaxpr, lane_to_front
 from ...passes.region_rules import def_region_rules, flagged_indices
-from ...passes.stage import remembered, stage_closed
+from ...passes.stage import cached_on_jaxpr, stage_closed
 from ...passes.transpose import transpose_jaxpr
 from ...prims import lax
 from ...prims.collectives.pcast import casts_to
@@ -265,7 +265,7 @@ def _batch(axis: Any, args: Any, dims: Any, **params: Any) -> Any:
         inner = Axis(axis.name, axis.size // num_shards)
         lanes, out_batched = batch_jaxpr(closed, inner, batched, False)
         if params["check_vma"]:
-            lanes = _varying_over(lanes, names, batched)
+            lanes = _varying_over(lanes, names, tuple(batched))
     sides = (("in_specs", batched), ("out_specs", out_batched))
     for what, flags in sides:
         params[what] = tuple(
@@ -280,17 +280,14 @@ def _batch(axis: Any, args: Any, dims: Any, **params: Any) -> Any:
     return out, [0 if b else None for b in out_batched]
 
 
+@cached_on_jaxpr
 def _varying_over(
-    closed: ClosedJaxpr, names: tuple[Any, ...], flags: Sequence[bool]
+    closed: ClosedJaxpr, names: tuple[Any, ...], flags: tuple[bool, ...]
 ) -> ClosedJaxpr:
     """Return the program with its flagged inputs also varying over `names`."""
     like = shaped((), dtypes.bool_, manual_axis_kinds=manual_kinds(names))
     avals = [joined(a, like) if f else a for a, f in zip(closed.in_avals, flags, strict=True)]
-    return remembered(
-        closed,
-        ("varying over", names, tuple(flags)),
-        lambda: stage_closed(lambda *xs: closed(*xs), avals, name=closed.jaxpr.name),
-    )
+    return stage_closed(lambda *xs: closed(*xs), avals, name=closed.jaxpr.name)
 
 
 shard_map_p.batch = _batch

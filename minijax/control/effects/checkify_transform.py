@@ -25,7 +25,7 @@ from ...ir.core import STATE, Primitive
 from ...ir.jaxpr import ClosedJaxpr, Jaxpr, Literal, eval_jaxpr, permute_jaxpr
 from ...ir.regions import Bodies, Loop, Params, Region
 from ...passes.batch import batch_flat
-from ...passes.stage import remembered, stage, stage_closed
+from ...passes.stage import cached_on_jaxpr, remembered, stage, stage_closed
 from ...prims.math import logic
 from ...prims.math.cast import cast
 from ...prims.reduce import over_axes
@@ -105,27 +105,28 @@ def checked(enabled: Enabled, closed: ClosedJaxpr, alone: bool = False) -> Check
 
     alone: whether no other error is combined with its error, which may be one per device.
     """
+    return _checked(closed, enabled, alone)
 
-    def make() -> Checked | None:
-        layouts: list[Any] = []
 
-        def fun(*args: Any) -> list[Any]:
-            error, outs = run_checked(enabled, closed.jaxpr, closed.consts, args)
-            if error is None and checkify_errors.fails(closed.effects):
-                error = checkify_errors.init_error  # for checks that are not enabled
-            if error is None:
-                layouts.append(None)
-                return outs
-            error = error if alone else checkify_errors.of_lanes(error)
-            layout = checkify_errors.layout_of(error)
-            layouts.append(tuple(layout))
-            return [*checkify_errors.with_layout(error, layout).leaves(), *outs]
+@cached_on_jaxpr
+def _checked(closed: ClosedJaxpr, enabled: Enabled, alone: bool) -> Checked | None:
+    layouts: list[Any] = []
 
-        name = closed.jaxpr.name
-        out = stage_closed(fun, closed.in_avals, name=name, text="checkify")
-        return None if layouts[0] is None else Checked(out, layouts[0])
+    def fun(*args: Any) -> list[Any]:
+        error, outs = run_checked(enabled, closed.jaxpr, closed.consts, args)
+        if error is None and checkify_errors.fails(closed.effects):
+            error = checkify_errors.init_error  # for checks that are not enabled
+        if error is None:
+            layouts.append(None)
+            return outs
+        error = error if alone else checkify_errors.of_lanes(error)
+        layout = checkify_errors.layout_of(error)
+        layouts.append(tuple(layout))
+        return [*checkify_errors.with_layout(error, layout).leaves(), *outs]
 
-    return remembered(closed, ("checked", enabled, alone), make)
+    name = closed.jaxpr.name
+    out = stage_closed(fun, closed.in_avals, name=name, text="checkify")
+    return None if layouts[0] is None else Checked(out, layouts[0])
 
 
 def all_checked(enabled: Enabled, bodies: Bodies, alone: bool = False) -> list[Checked] | None:

@@ -26,7 +26,7 @@ from ...ir.jaxpr import ClosedJaxpr, Jaxpr, eval_jaxpr, lift_consts, permute_jax
 from ...ir.regions import Loop, Region
 from ...passes.batch import BatchTrace
 from ...passes.region_rules import flagged_indices, transform_consistently
-from ...passes.stage import remembered, stage_closed
+from ...passes.stage import cached_on_jaxpr, remembered, stage_closed
 from ...prims.shape.shapes import copy_p
 from ...runtime.lowering import nesting
 from ...runtime.running import dispatch
@@ -162,23 +162,19 @@ def discharge_jaxpr(
     Also returns the flags of these references; those flagged `force` always count.
     """
     must = flags_of(force, len(needs_discharge))
+    return _discharge_jaxpr(closed, tuple(needs_discharge), must, is_final())
 
-    def make() -> tuple[ClosedJaxpr, list[bool]]:
-        flags: list[bool] = []
-        avals = [
-            a.inner_aval if d else a
-            for a, d in zip(closed.in_avals, needs_discharge, strict=True)
-        ]
-        flat = stage_closed(
-            functools.partial(fun, flags),
-            avals,
-            name=closed.jaxpr.name,
-            text="discharge",
-            kind=DischargeTrace,
-        )
-        return flat, flags
 
-    def fun(flags: list[bool], *args: Any) -> list[Any]:
+@cached_on_jaxpr
+def _discharge_jaxpr(
+    closed: ClosedJaxpr,
+    needs_discharge: tuple[bool, ...],
+    must: tuple[bool, ...],
+    final: bool,  # part of the key: primitives inside read it by `is_final`
+) -> tuple[ClosedJaxpr, list[bool]]:
+    flags: list[bool] = []
+
+    def fun(*args: Any) -> list[Any]:
         ins = [Ref(x) if d else x for x, d in zip(args, needs_discharge, strict=True)]
         outs = eval_jaxpr(closed.jaxpr, closed.consts, *ins)
         last = last_values(ins, needs_discharge)
@@ -188,9 +184,11 @@ def discharge_jaxpr(
         ]
         return [*outs, *pick(last, flags)]
 
-    return remembered(
-        closed, ("discharge_jaxpr", tuple(needs_discharge), must, is_final()), make
-    )
+    avals = [
+        a.inner_aval if d else a for a, d in zip(closed.in_avals, needs_discharge, strict=True)
+    ]
+    name = closed.jaxpr.name
+    return stage_closed(fun, avals, name=name, text="discharge", kind=DischargeTrace), flags
 
 
 # -------------------------------------------------- primitives that hold programs

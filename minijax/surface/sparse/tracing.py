@@ -18,7 +18,7 @@ from ...base.util import split_list
 from ...ir.core import STATE, Primitive, Trace, Tracer, aval_of, under
 from ...ir.jaxpr import ClosedJaxpr, eval_jaxpr
 from ...ir.regions import Loop, Region
-from ...passes.stage import remembered, stage_closed
+from ...passes.stage import cached_on_jaxpr, stage_closed
 from ...types.avals import shaped
 from .bcoo import BCOO
 from .bcsr import BCSR
@@ -159,23 +159,26 @@ def types_of(values: Sequence[Any], avals: Sequence[Any]) -> list[Any]:
 
 def sparse_jaxpr(closed: ClosedJaxpr, in_tree: Any, avals: Any) -> tuple[ClosedJaxpr, Any]:
     """Return the jaxpr on the buffers of its inputs, and the tree of its results."""
+    return _sparse_jaxpr(closed, in_tree, tuple(avals))
 
-    def make() -> tuple[ClosedJaxpr, Any]:
-        trees: list[Any] = []
 
-        def fun(*bufs: Any) -> list[Any]:
-            def program(*xs: Any) -> list[Any]:
-                return eval_jaxpr(closed.jaxpr, closed.consts, *xs)
+@cached_on_jaxpr
+def _sparse_jaxpr(
+    closed: ClosedJaxpr, in_tree: Any, avals: tuple[Any, ...]
+) -> tuple[ClosedJaxpr, Any]:
+    trees: list[Any] = []
 
-            outs = applied(program, tree.unflatten(in_tree, bufs))
-            leaves, out_tree = buffers_of(outs)
-            trees.append(out_tree)
-            return leaves
+    def fun(*bufs: Any) -> list[Any]:
+        def program(*xs: Any) -> list[Any]:
+            return eval_jaxpr(closed.jaxpr, closed.consts, *xs)
 
-        new = stage_closed(fun, avals, name=closed.jaxpr.name, text="sparsify")
-        return new, trees[-1]
+        outs = applied(program, tree.unflatten(in_tree, bufs))
+        leaves, out_tree = buffers_of(outs)
+        trees.append(out_tree)
+        return leaves
 
-    return remembered(closed, ("sparse", in_tree, tuple(avals)), make)
+    new = stage_closed(fun, avals, name=closed.jaxpr.name, text="sparsify")
+    return new, trees[-1]
 
 
 def by_call(prim: Primitive, region: Region, values: Sequence[Any], params: Any) -> Any:
