@@ -13,6 +13,7 @@ import pytest
 import minijax as mj
 import minijax.numpy as jnp
 from minijax import lax
+from minijax.control.refs.discharge import discharge_jaxpr
 from minijax.ir import core
 from minijax.ir.jaxpr import ClosedJaxpr
 from minijax.passes.batch import Axis, batch_jaxpr
@@ -111,3 +112,19 @@ def test_the_function_is_part_of_the_key():
     closed = program()
     one, two = (cached_on_jaxpr(lambda closed, x, n=n: (n, x)) for n in (1, 2))
     assert [one(closed, 5), two(closed, 5), one(closed, 5)] == [(1, 5), (2, 5), (1, 5)]
+
+
+def test_whether_a_discharged_program_runs_next_is_part_of_the_key():
+    """A rule that takes references is called as a function only by a program that runs next."""
+
+    @mj.custom_vjp
+    def store(ref, x):
+        ref[...] = x
+        return 2 * x
+
+    store.defvjp(lambda ref, x: (store(ref, x), None), lambda _, ct: (None, 2 * ct))
+    closed = mj.make_jaxpr(store)(mj.new_ref(1.0), 1.0)
+    assert discharge_jaxpr(closed, (True, False))[1] == [True, False]
+    with pytest.raises(NotImplementedError, match="a reference that a transformation holds"):
+        mj.make_jaxpr(lambda: discharge_jaxpr(closed, (True, False)) and 0.0)()
+    assert discharge_jaxpr(closed, (True, False))[1] == [True, False]
