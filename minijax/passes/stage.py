@@ -365,15 +365,7 @@ def cached_on_jaxpr(fun: Callable[..., T]) -> Callable[..., T]:
 
     @wraps(fun)
     def cached(closed: ClosedJaxpr, *args: Any) -> T:
-        if any(isinstance(c, (Tracer, Reference)) for c in closed.consts):
-            return fun(closed, *args)  # a cached result would keep tracers alive
-        memo, ids = closed.jaxpr.memo, list(map(id, closed.consts))
-        key = (fun, args, STATE.axes)
-        entry = memo.get(key)
-        if entry is None or entry[0] != ids:
-            # The entry keeps the constants alive, so no other object can get their ids.
-            entry = memo[key] = ids, fun(closed, *args), closed.consts
-        return entry[1]
+        return remembered(closed, (fun, args), lambda: fun(closed, *args))
 
     return cached
 
