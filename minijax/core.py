@@ -21,7 +21,7 @@ _TABLE = {
         concretization_function_error literalable_types new_jaxpr_eqn no_axis_name
     """,
     "views.rules": "custom_typechecks",
-    "types.symbolic_dims": "max_dim min_dim",
+    "symbolic.dims": "max_dim min_dim",
     "views.traces": """
         Trace TraceTag concrete_or_error:=to_value eval_context find_top_trace gensym
         get_opaque_trace_state is_constant_dim is_constant_shape jaxprs_in_params

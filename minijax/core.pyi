@@ -20,12 +20,12 @@ from .ir.jaxpr import Var as Var
 from .ir.jaxpr import eval_jaxpr as eval_jaxpr
 from .ir.jaxpr import no_effects as no_effects
 from .passes.ad_util import mappings as aval_mapping_handlers
+from .symbolic.dims import max_dim as max_dim
+from .symbolic.dims import min_dim as min_dim
 from .types.avals import AbstractToken as AbstractToken
 from .types.avals import AbstractValue as AbstractValue
 from .types.avals import ShapedArray as ShapedArray
 from .types.avals import abstract_token as abstract_token
-from .types.symbolic_dims import max_dim as max_dim
-from .types.symbolic_dims import min_dim as min_dim
 from .views.primitives import CallPrimitive as CallPrimitive
 from .views.primitives import Primitive as Primitive
 from .views.primitives import call as call

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from ..analysis.key_use import use_of
 from ..base import errors, tree
 from ..base.source import wraps
 from ..base.tracebacks import boundary
@@ -18,7 +19,6 @@ from ..control.refs.discharge import check_closed_over, check_passed_once
 from ..ir import core
 from ..ir.jaxpr import ClosedJaxpr
 from ..passes.ad_util import core_ops
-from ..passes.key_use import use_of
 from ..runtime.arrays import key_checks
 from ..runtime.arrays.array import ARRAYS
 from ..runtime.sharding.layouts import Format, Layout

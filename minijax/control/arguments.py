@@ -10,13 +10,14 @@ from typing import Any, NamedTuple
 
 from ..base import errors, tree, util
 from ..base.source import function_text
-from ..ir import core, tracer_errors
+from ..ir import core
 from ..ir.core import Tracer
 from ..runtime.arrays import array as arrays
 from ..runtime.arrays.array import ARRAYS, Array
 from ..runtime.arrays.operands import to_array
 from ..runtime.sharding import placement
-from ..types.symbolic_dims import SymbolicDim
+from ..symbolic.dims import SymbolicDim
+from ..text import tracer_errors
 
 
 class Statics(NamedTuple):

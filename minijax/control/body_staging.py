@@ -12,13 +12,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..analysis.user_functions import holds_functions
 from ..base import config, errors, source, tree, util
 from ..base.source import function_text, own_name
 from ..base.util import pick
 from ..ir import core, explicit_sharding
 from ..ir.jaxpr import ClosedJaxpr, Jaxpr, eval_jaxpr, lift_consts, permute_jaxpr
 from ..ir.manual_axis_rules import missing
-from ..ir.user_functions import holds_functions
 from ..passes.ad_util import core_ops
 from ..passes.stage import cached_on_jaxpr, stage_closed
 from ..prims.math.cast import convert_element_type_p

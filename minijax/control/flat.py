@@ -17,8 +17,8 @@ from ..base.source import function_text
 from ..ir import core
 from ..ir.core import Reference
 from ..ir.jaxpr import Jaxpr
-from ..ir.tracer_errors import returned_reference
 from ..passes.stage import stage
+from ..text.tracer_errors import returned_reference
 
 
 class FlatFun:

@@ -13,7 +13,7 @@ from typing import Any
 from ..base import errors, tree
 from ..base.source import function_text
 from ..ir import core
-from ..types.symbolic_dims import size_of
+from ..types.sizes import size_of
 from .arguments import ArgNames
 
 

@@ -24,7 +24,8 @@ from ..base.source import Source
 from ..base.tracebacks import simplify
 from ..types import avals
 from ..types.avals import AbstractValue, ShapedArray
-from . import hooks, tracer_errors
+from . import hooks
+from .hooks import tracer_errors
 
 Rule = Callable[..., Any]
 
@@ -118,14 +119,14 @@ class Primitive:
     as_program(args, params) -> (program, its operands) that compute the results, for
         primitives that hold programs but are not regions
     flops(avals of operands, of results, params) -> number of arithmetic operations; without
-        it one for each element, see passes/cost_model.py
+        it one for each element, see analysis/cost_model.py
     workspace(avals of operands, of results, params) -> bytes of scratch memory that it needs
-        while it runs, see passes/cost_model.py
+        while it runs, see analysis/cost_model.py
     taylor(series of operands, order, params) -> series of the result(s), for `jet`
-    uses_keys: how it uses random keys, a `KeyUse` (passes/key_use.py) or
+    uses_keys: how it uses random keys, a `KeyUse` (analysis/key_use.py) or
         (avals, params) -> KeyUse; a primitive without it, or programs, consumes its keys
     pretty: params that are not printed, or (eqn, printer) -> [(param, value)], see
-        printer.py; text(eqn, printer) -> the text of the whole equation, for a special form
+        text/printer.py; text(eqn, printer) -> the text of the whole equation, in a special form
     """
 
     __slots__ = (
@@ -511,7 +512,7 @@ def trace_stack() -> list[Trace]:
 
 def stack_text() -> str:
     """Return the transformation stack as text, outermost first: `jit > vmap > grad`."""
-    return tracer_errors.stack_of(STATE.trace)
+    return str(tracer_errors.stack_of(STATE.trace))
 
 
 # ----------------------------------------------------------------------- tracers
@@ -686,7 +687,8 @@ def check_leaks(finished: Callable[[], Trace | None]) -> None:
 
 def leak_error(x: Tracer) -> Exception:
     """Return the error for a tracer that outlived its trace, or is used outside it."""
-    return tracer_errors.leaked(x, STATE.trace)
+    error: Exception = tracer_errors.leaked(x, STATE.trace)
+    return error
 
 
 # --------------------------------------------------------- abstract value of a value

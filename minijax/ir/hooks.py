@@ -50,6 +50,21 @@ class Hook:
         return self.filled(*args, **kwargs)
 
 
+class ModuleAbove:
+    """A module of a higher layer; each name of it is looked up when it is first used."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    def __getattr__(self, name: str) -> Any:
+        value = getattr(load(self._name), name)
+        setattr(self, name, value)
+        return value
+
+
+# The messages of errors about tracers, which are needed only once something is wrong.
+tracer_errors = ModuleAbove("tracer_errors")
+
 # (primitive, args, params) -> result(s): run it on concrete values
 evaluate = Hook("evaluate")
 # The next four run a rule as one compiled program; they return None if they cannot.
@@ -70,6 +85,8 @@ reference = Hook("reference")
 discharge_jaxpr = Hook("discharge_jaxpr")
 # (token): a program with effects was started
 started = Hook("started")
+# (symbolic dimension) -> an integer of the traced program
+dimension_value = Hook("dimension_value")
 # (data, name of the generator) -> key array, to read a pickle
 key_array = Hook("key_array")
 # (words, implementation) -> keys over these words

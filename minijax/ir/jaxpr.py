@@ -4,7 +4,7 @@
 
 An equation applies a primitive to atoms (variables or literals).  A `Jaxpr` is open: its
 constvars have no values; a `ClosedJaxpr` has their values.  All of it is plain data;
-printer.py turns it into text and check.py verifies it.
+check.py verifies it, and text/printer.py prints it.
 """
 
 from __future__ import annotations

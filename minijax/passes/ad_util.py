@@ -19,7 +19,7 @@ from ..base import errors, source
 from ..ir import core, explicit_sharding, hooks
 from ..types import dtypes
 from ..types.avals import AbstractRef, ShapedArray
-from ..types.symbolic_dims import dimension_variables
+from ..types.sizes import is_symbolic
 
 
 class CoreOps:
@@ -119,7 +119,7 @@ def instantiate(tangent: Any) -> Any:
     aval, trace = tangent.aval, core.STATE.trace
     if trace.is_linear_only and not trace.all:  # type: ignore[attr-defined]
         return trace.instantiate(tangent)  # type: ignore[attr-defined]
-    if aval.dtype == dtypes.float0 and not dimension_variables(aval.shape):
+    if aval.dtype == dtypes.float0 and not any(map(is_symbolic, aval.shape)):
         return np.zeros(aval.shape, dtypes.float0)
     return core_ops.zeros(aval)
 

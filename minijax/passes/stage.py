@@ -22,6 +22,7 @@ from ..base.depth import applied
 from ..ir import core, hooks
 from ..ir.check import check_jaxpr
 from ..ir.core import EVAL, STATE, Primitive, Reference, Trace, Tracer
+from ..ir.hooks import tracer_errors
 from ..ir.jaxpr import (
     ClosedJaxpr,
     Equation,
@@ -33,7 +34,6 @@ from ..ir.jaxpr import (
     result_type,
 )
 from ..ir.manual_axis_rules import DIFFERING
-from ..ir.tracer_errors import returned_reference
 from ..types.avals import WIDE_SCALARS, AbstractRef, ShapedArray, keeps_wide_dtype, shaped
 from ..types.dtypes import is_extended
 from .ad_util import core_ops
@@ -277,7 +277,8 @@ class StageTrace(Trace):
             name = self.arg_names[at] if at < len(self.arg_names) else f"number {at}"
             which = f"The returned mutable array was passed in as the argument {name}."
         fun = f"{self.fun} traced for {self.transform}"
-        return returned_reference(fun, var.aval, which)
+        error: ValueError = tracer_errors.returned_reference(fun, var.aval, which)
+        return error
 
     def describe(self) -> str:
         return f"while tracing {self.fun} for {self.transform}" if self.fun else ""

@@ -10,10 +10,10 @@ from collections.abc import Sequence
 from types import NoneType
 from typing import Any
 
+from ..analysis.key_use import KeyUse
 from ..base import errors
 from ..ir.core import Primitive, aval_of
 from ..passes.ad_util import Zero
-from ..passes.key_use import KeyUse
 from ..runtime.arrays import device_put
 from ..runtime.backends import jaxlib_compat as compat
 from ..runtime.sharding import shardings

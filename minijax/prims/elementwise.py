@@ -22,9 +22,9 @@ from ..ir.core import Primitive
 from ..passes import ad_util
 from ..passes.ad_util import Zero, core_ops
 from ..runtime.arrays.transfers import typed_constant
+from ..symbolic.dims import SymbolicDim
 from ..types import dtypes
 from ..types.avals import ShapedArray, shaped
-from ..types.symbolic_dims import SymbolicDim
 from .explicit_sharding_rules import elementwise_sharding_rule
 
 __all__ = (

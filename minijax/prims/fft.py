@@ -19,12 +19,12 @@ from typing import Any
 
 import numpy as np
 
+from ..analysis.cost_model import copies
 from ..base import errors
 from ..ir import core
 from ..ir.core import Primitive
 from ..ir.explicit_sharding import axes_in
 from ..passes.batch import move_lane
-from ..passes.cost_model import copies
 from ..types import dtypes
 from ..types.avals import shaped
 from .axis_dependence import mixed

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from ..analysis.key_use import FORWARDS
 from ..base import errors, tree
 from ..ir import core
 from ..passes.batch import lane_to_front
-from ..passes.key_use import FORWARDS
 from ..runtime.arrays import array as arrays
 from ..runtime.arrays.operands import to_array
 from ..runtime.sharding import placement

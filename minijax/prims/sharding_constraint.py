@@ -9,13 +9,13 @@ from __future__ import annotations
 
 from typing import Any
 
+from ..analysis.key_use import FORWARDS, KeyUse
 from ..base import errors, tree
 from ..ir import core
 from ..ir.core import Primitive
 from ..ir.explicit_sharding import spec_of
 from ..passes.ad_util import Zero, instantiate
 from ..passes.batch import lane_to_front
-from ..passes.key_use import FORWARDS, KeyUse
 from ..runtime.arrays import device_put
 from ..runtime.running import dispatch
 from ..runtime.sharding import mesh as meshes

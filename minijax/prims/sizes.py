@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from ..base import errors
+from ..ir import hooks
 from ..ir.core import Primitive, register_aval
+from ..symbolic.dims import SymbolicDim
 from ..types.avals import scalar_aval
-from ..types.symbolic_dims import SymbolicDim, as_value
 from .elementwise import zero_jvp
 
 dim_as_value_p = Primitive("dim_as_value")
@@ -30,7 +31,7 @@ dim_as_value_p.impl = _evaluate
 dim_as_value_p.lower = lambda ctx, *, dim: ctx.size(dim, ctx.avals_out[0])
 
 
-@as_value.fill
+@hooks.dimension_value.fill
 def _value(dim: Any) -> Any:
     return dim_as_value_p.bind(dim=dim)
 

@@ -20,17 +20,17 @@ from typing import Any
 import numpy as np
 from jaxlib import _jax
 
+from ..analysis.cost_model import copies
 from ..base.util import canonical_axis
 from ..ir import core
 from ..ir.jaxpr import ClosedJaxpr
 from ..passes.ad_util import Zero, core_ops
 from ..passes.batch import move_lane
-from ..passes.cost_model import copies
 from ..passes.stage import stage_closed
 from ..runtime.lowering.context import typed_call
+from ..symbolic.dims import SymbolicDim, exceeds
 from ..types import dtypes
 from ..types.avals import shaped
-from ..types.symbolic_dims import SymbolicDim, exceeds
 from .explicit_sharding_rules import (
     check_replicated,
     elementwise_sharding_rule,

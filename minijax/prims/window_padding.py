@@ -19,8 +19,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from ..base import errors
+from ..symbolic.dims import SymbolicDim, max_dim
 from ..types.avals import shaped
-from ..types.symbolic_dims import SymbolicDim, max_dim, size_of
+from ..types.sizes import size_of
 
 __all__ = ("padtype_to_pads",)
 

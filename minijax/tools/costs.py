@@ -2,7 +2,7 @@
 
 Each equation of the jaxpr is counted separately; the compiler fuses equations, and so moves
 fewer bytes.  XLA's own estimate for the compiled program is also shown.  The cost model is
-in passes/cost_model.py.
+in analysis/cost_model.py.
 
 Source of the picture: Williams, Waterman & Patterson, Roofline, CACM 52 (2009).
 """
@@ -17,9 +17,9 @@ from typing import Any
 
 import numpy as np
 
+from ..analysis.cost_model import bytes_accessed, flops, own_flops, walk
 from ..api.aot import jit
 from ..api.devices import device_put
-from ..passes.cost_model import bytes_accessed, flops, own_flops, walk
 from ..prims import lax
 from ..runtime.backends import client
 from .programs import Report, amount, program_of, table

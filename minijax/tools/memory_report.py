@@ -12,9 +12,9 @@ import dataclasses
 from collections.abc import Callable
 from typing import Any
 
+from ..analysis.cost_model import inner_programs, nbytes, workspace
 from ..ir.jaxpr import Equation, Jaxpr, Literal, last_uses
 from ..ir.regions import Loop
-from ..passes.cost_model import inner_programs, nbytes, workspace
 from .programs import Program, Report, amount, program_of, table
 from .source_lines import NOWHERE, SourceLine, source_line_of
 

@@ -14,13 +14,13 @@ from typing import Any
 
 import numpy as np
 
+from ..analysis.cost_model import equation_flops, flops, inner_programs, nbytes
 from ..api.autodiff import grad
 from ..control.calls.remat import checkpoint
 from ..control.calls.remat_budget import Budget, Plan, Segment, budget, plan
 from ..control.calls.remat_regions import inline_calls
 from ..control.refs.discharge import discharge_own_refs
 from ..ir.jaxpr import ClosedJaxpr, Equation, Jaxpr, Literal
-from ..passes.cost_model import equation_flops, flops, inner_programs, nbytes
 from .memory_report import xla_memory
 from .programs import Report, amount, program_of, table, without_statics
 from .source_lines import NOWHERE, SourceLine, is_backward, source_line_of

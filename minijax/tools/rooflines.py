@@ -1,7 +1,7 @@
 """The cost of a function on each device, and between devices, without running it.
 
 Fused code spends its time on matrix products: `flops` and `hbm_bytes` count only these.
-The `unfused_` numbers count all operations separately (passes/cost_model.py).  Collectives
+The `unfused_` numbers count all operations separately (analysis/cost_model.py).  Collectives
 use links between devices: the bytes and steps along each mesh axis are those of ring
 algorithms (Chan, Heimlich, Purkayastha & van de Geijn, Collective communication: theory,
 practice, and experience, 2007).
@@ -17,6 +17,7 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from ..analysis.cost_model import inner_programs, nbytes, own_flops
 from ..api.eval_shape import eval_shape, make_jaxpr
 from ..api.shard_map import shard_map
 from ..api.vjp import vjp as vjp_of
@@ -24,7 +25,6 @@ from ..base import tree
 from ..control.calls.shard_map import shard_map_p
 from ..ir.core import Primitive
 from ..ir.jaxpr import Equation, Jaxpr, Literal, last_uses
-from ..passes.cost_model import inner_programs, nbytes, own_flops
 from ..prims.collectives import all_gather, permute, psum
 from ..prims.conv.general import conv_general_dilated_p
 from ..prims.dot.dot import dot_general_p

@@ -17,6 +17,7 @@ import subprocess
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from ..analysis.cost_model import equation_flops, nbytes
 from ..api.aot import jit
 from ..api.eval_shape import ShapeDtypeStruct, make_jaxpr
 from ..base import config, errors, tree
@@ -24,9 +25,8 @@ from ..base.source import name_of, wraps
 from ..control.calls.remat_regions import inline_calls
 from ..ir import core
 from ..ir.jaxpr import Equation, Jaxpr, Literal, closed_jaxprs
-from ..ir.printer import Printer, literal_text
-from ..passes.cost_model import equation_flops, nbytes
 from ..runtime.running.dispatch import is_host_driven
+from ..text.printer import Printer, literal_text
 from .page import page
 from .programs import amount, without_statics
 from .source_lines import NOWHERE, source_line_of

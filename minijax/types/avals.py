@@ -19,7 +19,7 @@ import numpy as np
 from ..base import errors
 from . import dtypes
 from .manual_axes import ManualAxisKinds, ManualAxisType, manual_axis_type, to_axis_kinds
-from .symbolic_dims import index_of, size_of
+from .sizes import index_of, size_of
 
 
 class MemorySpace(enum.Enum):

@@ -179,7 +179,7 @@ MODULES: dict[str, tuple[str, dict[str, str]]] = {
         "experimental.layout": "with_layout_constraint",
         "prims.sharding_constraint": "with_sharding_constraint",
     }),
-    "pretty_printer": ("", {"ir.printer:pp": "Doc brk concat group nest text"}),
+    "pretty_printer": ("", {"text.printer:pp": "Doc brk concat group nest text"}),
     "prng": ("extend.random", {}),
     "public_test_util": ("test_util", {"views.numbers": "check_close"}),
     "random": ("random", {}),
@@ -320,7 +320,7 @@ MODULES["export.shape_poly"] = (
     "export",
     {
         "base.errors": "InconclusiveDimensionOperation UnexpectedDimVar",
-        "types.symbolic_dims": "_DimExpr=SymbolicDim is_symbolic_dim",
+        "symbolic.dims": "_DimExpr=SymbolicDim is_symbolic_dim",
     },
 )
 MODULES["custom_partitioning_sharding_rule"] = ("experimental.custom_partitioning", {})

@@ -11,10 +11,10 @@ import numpy as np
 from ..ir.core import Primitive
 from ..ir.debug_info import EquationContext, SourceInfo
 from ..ir.jaxpr import Equation, Jaxpr, Var, params_of
-from ..ir.printer import WIDTH, Printer
 from ..passes.batch import no_name
 from ..runtime.arrays.array import Array
 from ..runtime.arrays.tokens import Token as Token
+from ..text.printer import WIDTH, Printer
 from ..types import dtypes
 from ..types.avals import AbstractValue
 from .traces import to_value

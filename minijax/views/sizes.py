@@ -1,6 +1,6 @@
 """Functions of sizes and shapes from JAX's internals; sizes may be symbolic.
 
-Arithmetic of symbolic dimensions is in types/symbolic_dims.py.  Next: traces.py.
+Arithmetic of symbolic dimensions is in symbolic/dims.py.  Next: traces.py.
 """
 
 from __future__ import annotations
@@ -12,9 +12,10 @@ from typing import Any, Union
 from ..api.eval_shape import typeof
 from ..base import errors
 from ..base.util import canonical_axis
-from ..types import symbolic_dims
+from ..symbolic import dims
+from ..symbolic.dims import SymbolicDim, divided, max_dim
 from ..types.dtypes import scalar_dtype
-from ..types.symbolic_dims import SymbolicDim, divided, max_dim, size_of
+from ..types.sizes import size_of
 
 DimSize = Union[int, Any]  # noqa: UP007 (libraries read its origin)
 Shape = Sequence[DimSize]
@@ -141,4 +142,4 @@ def canonicalize_axis_tuple(
     return canonical
 
 
-is_symbolic_dim = symbolic_dims.is_symbolic_dim
+is_symbolic_dim = dims.is_symbolic_dim

@@ -15,7 +15,7 @@ import minijax as mj
 import minijax.numpy as jnp
 from minijax import export, lax
 from minijax.base.errors import UnexpectedDimVar
-from minijax.types.symbolic_dims import InconclusiveDimensionOperation, max_dim, min_dim
+from minijax.symbolic.dims import InconclusiveDimensionOperation, max_dim, min_dim
 
 a, b, c = export.symbolic_shape("a, b, c")
 

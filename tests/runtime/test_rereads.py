@@ -9,8 +9,8 @@ import pytest
 
 import minijax as mj
 import minijax.numpy as jnp
-from minijax.passes import rereads
-from minijax.passes.rereads import chains
+from minijax.analysis import rereads
+from minijax.analysis.rereads import chains
 
 
 def laplace(x):

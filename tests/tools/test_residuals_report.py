@@ -10,8 +10,8 @@ import minijax as mj
 import minijax.numpy as jnp
 import minijax.scipy.stats
 from minijax import lax, nn, tools
+from minijax.analysis.cost_model import equation_flops
 from minijax.control.calls import remat_budget as budgets
-from minijax.passes.cost_model import equation_flops
 from minijax.tools import residuals_report as ledgers
 from minijax.tools.programs import amount
 

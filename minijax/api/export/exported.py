@@ -28,10 +28,10 @@ from ...runtime.lowering import portable_artifact
 from ...runtime.sharding.mesh import AbstractMesh, Mesh
 from ...runtime.sharding.partitioned_placement import PartitionedPlacement
 from ...runtime.sharding.shardings import NamedSharding
+from ...symbolic.dims import SymbolicDim, dimension_variables, is_symbolic_dim
+from ...symbolic.parser import SymbolicScope, symbolic_shape
+from ...symbolic.solver import common_scope, solution, solved
 from ...types import dtypes
-from ...types.symbolic_dim_solver import common_scope, solution, solved
-from ...types.symbolic_dims import SymbolicDim, dimension_variables, is_symbolic_dim
-from ...types.symbolic_shape_parser import SymbolicScope, symbolic_shape
 from ..aot import Lowered, Traced
 from ..eval_shape import ShapeDtypeStruct, aval_like
 from ..vjp import vjp

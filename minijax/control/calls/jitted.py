@@ -18,6 +18,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ...analysis.key_use import use_of
+from ...analysis.user_functions import holds_functions
 from ...base import config, depth, errors, mixing, monitoring, tree, util
 from ...base.source import function_text, name_of, stacklevel
 from ...base.tracebacks import simplify
@@ -25,8 +27,6 @@ from ...base.tree_diff import static_arrays
 from ...ir import core
 from ...ir.core import EVAL, STATE, Reference, Tracer
 from ...ir.jaxpr import ClosedJaxpr
-from ...ir.user_functions import holds_functions
-from ...passes.key_use import use_of
 from ...passes.stage import hoist_tracers
 from ...prims.reshard import apply_out_sharding
 from ...prims.sharding_constraint import constrain_evenly

@@ -17,6 +17,7 @@ import functools
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
+from ...analysis.key_use import FORWARDS, READS, use_of
 from ...base import config, errors, log, tree
 from ...base.source import function_text, wraps
 from ...base.util import pick, renamed
@@ -26,7 +27,6 @@ from ...ir.jaxpr import ClosedJaxpr, Equation, Jaxpr, Var, eval_jaxpr, lift_cons
 from ...ir.regions import OpenCall
 from ...passes.ad_util import nonzero_flags, pick_nonzero, with_zeros
 from ...passes.dce import dce_jaxpr
-from ...passes.key_use import FORWARDS, READS, use_of
 from ...passes.linearize import linearize_flat, linearize_jaxpr
 from ...passes.region_rules import def_region_rules
 from ...passes.stage import JitTracer, StageTrace, stage

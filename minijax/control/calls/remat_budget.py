@@ -33,9 +33,9 @@ from typing import Any
 
 import numpy as np
 
+from ...analysis.cost_model import equation_flops, nbytes
 from ...base import errors
 from ...ir.jaxpr import ClosedJaxpr, Equation, Jaxpr, Literal
-from ...passes.cost_model import equation_flops, nbytes
 from ...passes.linearize import linearize_jaxpr
 from ...types import dtypes
 

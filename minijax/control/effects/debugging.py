@@ -19,12 +19,12 @@ from typing import Any
 
 import numpy as np
 
+from ...analysis.key_use import READS
 from ...base import errors, source, tree
 from ...ir import core
 from ...ir.core import Primitive
 from ...passes import batch as batching
 from ...passes.ad_util import core_ops
-from ...passes.key_use import READS
 from ...prims.shape import shapes
 from ...runtime.sharding import placement
 from . import effects

@@ -10,10 +10,10 @@ import itertools
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
+from ...analysis.key_use import READS
 from ...base import errors, tree
 from ...ir import core
 from ...ir.core import Primitive
-from ...passes.key_use import READS
 from ...runtime.backends import client
 from ...runtime.backends import jaxlib_compat as compat
 from ...runtime.lowering import frontend_attributes

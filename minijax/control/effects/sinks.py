@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from ...analysis.key_use import READS
 from ...base import tree
 from ...ir.core import Primitive
-from ...passes.key_use import READS
 from ..arguments import check_values
 from .effects import Effect
 

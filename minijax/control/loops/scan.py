@@ -36,9 +36,9 @@ from ...passes.stage import remembered, stage, stage_closed
 from ...passes.transpose import backward_pass, cotangent_type
 from ...prims.shape import concatenation, shapes
 from ...runtime.lowering import context
+from ...symbolic.dims import SymbolicDim
 from ...types import dtypes
 from ...types.avals import shaped
-from ...types.symbolic_dims import SymbolicDim
 from .. import body_staging
 from ..refs import discharge
 from ..refs.discharge import Flags, FunctionPrimitive

@@ -19,7 +19,7 @@ from ...ir import core
 from ...ir.explicit_sharding import spec_of
 from ...prims.shape import concatenation
 from ...runtime.sharding.partition_spec import PartitionSpec
-from ...types.symbolic_dims import size_of
+from ...types.sizes import size_of
 from .. import body_staging
 from ..arguments import as_value, concrete_or_error
 from ..refs import discharge

@@ -41,8 +41,8 @@ from ...prims import lax
 from ...prims.math import logic
 from ...prims.reduce import over_axes
 from ...prims.shape import creation
+from ...symbolic.dims import SymbolicDim
 from ...types import dtypes
-from ...types.symbolic_dims import SymbolicDim
 from .. import body_staging
 from ..arguments import as_value, concrete_or_error
 from ..branches.cond_functions import cond

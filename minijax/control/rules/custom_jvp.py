@@ -20,7 +20,6 @@ from ...ir import core
 from ...ir.core import Tracer
 from ...ir.jaxpr import DropVar, Jaxpr, Literal, eval_jaxpr
 from ...ir.regions import Call
-from ...ir.tracer_errors import leaked_into_rule
 from ...passes import ad_util
 from ...passes import batch as batching
 from ...passes.ad_util import Zero, core_ops, instantiate, with_zeros
@@ -28,6 +27,7 @@ from ...passes.dce import depends_on
 from ...passes.linearize import linearize_flat
 from ...passes.stage import StageTrace, stage
 from ...prims.shape.shapes import copy_p
+from ...text.tracer_errors import leaked_into_rule
 from ...types import dtypes
 from ...types.avals import AbstractRef, same_type
 from ..arguments import POSITIONAL, as_tuple, check_values, signature_of

@@ -17,12 +17,12 @@ from ...base.util import pick
 from ...ir import core
 from ...ir.jaxpr import ClosedJaxpr
 from ...ir.regions import Call
-from ...ir.tracer_errors import leaked_into_rule
 from ...passes import batch as batching
 from ...passes.ad_util import Zero, core_ops, instantiate, mapped_aval, unmapped_aval
 from ...passes.dce import results_depend
 from ...passes.stage import StageTrace, stage
 from ...runtime.lowering import context
+from ...text.tracer_errors import leaked_into_rule
 from ...types import dtypes
 from ..effects import checkify_transform
 from ..refs.discharge import RulePrimitive

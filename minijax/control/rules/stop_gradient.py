@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+from ...analysis.key_use import FORWARDS
 from ...base import tree
 from ...ir import core
 from ...ir.core import Missing, Primitive, Tracer
 from ...passes.ad_util import Zero
-from ...passes.key_use import FORWARDS
 from ...prims.explicit_sharding_rules import first_operand_sharding_rule
 from ...types import dtypes
 from ..arguments import check_values

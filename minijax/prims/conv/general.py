@@ -20,14 +20,15 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ...analysis.cost_model import copies
 from ...base import errors
 from ...ir import core
 from ...ir.core import Primitive
 from ...passes.ad_util import is_linear
-from ...passes.cost_model import copies
+from ...symbolic.dims import falls_below
 from ...types import dtypes
 from ...types.avals import shaped
-from ...types.symbolic_dims import falls_below, size_of
+from ...types.sizes import size_of
 from ..axis_dependence import in_groups, under_windows
 from ..dot import precision as precisions
 from ..dot.dot import bit_width, element_type

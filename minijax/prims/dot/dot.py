@@ -19,12 +19,12 @@ from typing import Any
 
 import ml_dtypes
 
+from ...analysis.cost_model import widened
 from ...base import errors
 from ...ir import core
 from ...ir.core import Primitive
 from ...ir.explicit_sharding import axes_in, reduction_axes_of
 from ...passes.ad_util import is_linear
-from ...passes.cost_model import widened
 from ...types import dtypes
 from ...types.avals import ShapedArray, shaped
 from ..elementwise import defjvp, keep_nans

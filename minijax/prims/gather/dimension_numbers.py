@@ -20,9 +20,9 @@ from typing import Any, NamedTuple
 import ml_dtypes
 import numpy as np
 
+from ...symbolic.dims import dimension_variables
 from ...types import dtypes
 from ...types.avals import shaped
-from ...types.symbolic_dims import dimension_variables
 from ..shape.shapes import type_problem, value_problem
 
 __all__ = ("GatherScatterMode", "GatherDimensionNumbers", "ScatterDimensionNumbers")

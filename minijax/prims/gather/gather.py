@@ -18,14 +18,14 @@ from typing import Any
 
 import numpy as np
 
+from ...analysis.cost_model import copies
+from ...analysis.key_use import FORWARDS
 from ...base.util import canonical_axis, named_after
 from ...ir import core
 from ...ir.core import Primitive
 from ...ir.jaxpr import ClosedJaxpr
 from ...passes.ad_util import Zero, core_ops, instantiate, is_linear
 from ...passes.batch import lane_to_front
-from ...passes.cost_model import copies
-from ...passes.key_use import FORWARDS
 from ...passes.stage import stage
 from ...types import dtypes
 from ...types.avals import shaped

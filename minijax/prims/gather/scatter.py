@@ -12,10 +12,10 @@ from typing import Any
 
 import numpy as np
 
+from ...analysis.key_use import KeyUse
 from ...ir import core
 from ...ir.core import Primitive
 from ...passes.ad_util import Zero, instantiate, is_linear
-from ...passes.key_use import KeyUse
 from ...passes.stage import stage
 from ...types import dtypes
 from ...types.avals import shaped

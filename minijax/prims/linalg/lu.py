@@ -13,13 +13,13 @@ from typing import Any
 
 import numpy as np
 
+from ...analysis.cost_model import copies
 from ...ir import core
 from ...ir.core import Primitive
 from ...passes.ad_util import Zero
-from ...passes.cost_model import copies
+from ...symbolic.dims import min_dim
 from ...types import dtypes
 from ...types.avals import shaped
-from ...types.symbolic_dims import min_dim
 from ..elementwise import FLOAT, check_kind, same_dtype, weak_if_operands, zero_jvp
 from ..explicit_sharding_rules import batched_sharding_rule, matrices
 from ..gather.dimension_numbers import GatherDimensionNumbers, GatherScatterMode

@@ -14,13 +14,13 @@ from typing import Any
 
 import numpy as np
 
+from ...analysis.cost_model import copies
 from ...base import errors
 from ...ir import core
 from ...ir.core import Primitive, unsupported
 from ...passes import ad_util
 from ...passes.ad_util import Zero, is_linear
 from ...passes.batch import move_lane
-from ...passes.cost_model import copies
 from ...types import dtypes
 from ...types.avals import shaped
 from ..axis_dependence import backwards, mixed, onwards

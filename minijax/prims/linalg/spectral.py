@@ -24,12 +24,12 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 
+from ...analysis.cost_model import copies
 from ...base import errors
 from ...ir import core
 from ...ir.core import Primitive
 from ...passes import ad_util
 from ...passes.ad_util import Zero
-from ...passes.cost_model import copies
 from ...types import dtypes
 from ...types.avals import shaped
 from ..elementwise import const, filled, weak_if_operands, zero_jvp

@@ -20,13 +20,13 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 
+from ...analysis.cost_model import copies
 from ...ir import core
 from ...ir.core import Primitive
 from ...passes.ad_util import Zero
-from ...passes.cost_model import copies
+from ...symbolic.dims import min_dim
 from ...types import dtypes
 from ...types.avals import shaped
-from ...types.symbolic_dims import min_dim
 from ..elementwise import filled, weak_if_operands
 from ..explicit_sharding_rules import matrices
 from ..math.algebraic import add, div, mul, neg, rsqrt, sqrt, square, sub

@@ -15,11 +15,11 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 
+from ...analysis.key_use import FORWARDS
 from ...base import errors
 from ...ir import core
 from ...ir.core import Primitive
 from ...passes.ad_util import Zero, core_ops
-from ...passes.key_use import FORWARDS
 from ...runtime.arrays.transfers import put_numpy, typed_constant
 from ...runtime.lowering.context import physical
 from ...types import dtypes

@@ -11,12 +11,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from ...analysis.key_use import READS, KeyUse
 from ...base import errors
 from ...ir import core
 from ...ir.core import Primitive
 from ...passes.ad_util import Zero, core_ops, instantiate, is_linear
 from ...passes.batch import lane_to_front, lane_to_front_unsharded
-from ...passes.key_use import READS, KeyUse
 from ...runtime.lowering import context
 from ...types import dtypes
 from ...types.avals import shaped

@@ -21,9 +21,9 @@ import numpy as np
 from ...base import config, errors
 from ...ir import core
 from ...ir.core import Primitive
+from ...symbolic.dims import SymbolicDim, exceeds
 from ...types import dtypes
 from ...types.avals import shaped
-from ...types.symbolic_dims import SymbolicDim, exceeds
 from ..math.algebraic import add, mul
 from ..math.cast import bitcast_convert_type_p, convert_element_type_p
 from ..math.logic import bitwise_or, bitwise_xor, shift_left, shift_right_logical

@@ -16,20 +16,20 @@ from functools import lru_cache
 from math import prod
 from typing import Any
 
+from ...analysis.key_use import CONSUMES, MAKES, READS, SPLITS
 from ...base import config
 from ...ir import core, hooks
 from ...ir.core import Primitive, unsupported
 from ...ir.jaxpr import ClosedJaxpr
 from ...passes.batch import Axis, batch_flat, lane_to_front, no_name
-from ...passes.key_use import CONSUMES, MAKES, READS, SPLITS
 from ...passes.stage import stage_closed
 from ...runtime.arrays.array import ArrayImpl, base_array, under_key
 from ...runtime.arrays.transfers import put_numpy
 from ...runtime.lowering import context
 from ...runtime.running import dispatch
+from ...symbolic.dims import SymbolicDim
 from ...types import dtypes
 from ...types.avals import shaped
-from ...types.symbolic_dims import SymbolicDim
 from ..elementwise import batch_elementwise, broadcast_shape, zero_jvp
 from ..explicit_sharding_rules import elementwise_sharding_rule, first_operand_sharding_rule
 from ..shape.shapes import broadcast_in_dim, check_sizes, lane_first, reshape, type_problem

@@ -13,14 +13,14 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from ...analysis.cost_model import copies
 from ...base import errors
 from ...ir.core import Primitive
 from ...passes.ad_util import Zero
-from ...passes.cost_model import copies
 from ...passes.jvp import jvp_flat
+from ...symbolic.dims import SymbolicDim
 from ...types import dtypes
 from ...types.avals import shaped
-from ...types.symbolic_dims import SymbolicDim
 from ..axis_dependence import backwards, onwards
 from ..elementwise import (
     INEXACT,

@@ -14,11 +14,11 @@ from typing import Any
 
 import numpy as np
 
+from ...analysis.user_functions import holds_functions
 from ...base import tree, util
 from ...ir import core
 from ...ir.core import Primitive, Tracer
 from ...ir.jaxpr import ClosedJaxpr, eval_jaxpr
-from ...ir.user_functions import holds_functions
 from ...passes.ad_util import Zero
 from ...passes.batch import Axis, batch_flat, move_lane, no_name
 from ...passes.jvp import jvp_flat

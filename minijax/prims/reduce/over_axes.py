@@ -13,11 +13,11 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 
+from ...analysis.cost_model import copies
 from ...base import config, errors
 from ...ir import core
 from ...ir.core import Primitive
 from ...passes.ad_util import Zero, core_ops
-from ...passes.cost_model import copies
 from ...passes.jvp import jvp_flat
 from ...types import dtypes
 from ...types.avals import shaped

@@ -14,16 +14,16 @@ from typing import Any
 
 import numpy as np
 
+from ...analysis.cost_model import copies
 from ...base import errors, tree
 from ...ir import core
 from ...ir.core import Primitive, Tracer, unsupported
 from ...ir.jaxpr import ClosedJaxpr, Jaxpr
 from ...passes.ad_util import Zero
 from ...passes.batch import move_lane
-from ...passes.cost_model import copies
 from ...passes.jvp import jvp_flat
 from ...types.avals import shaped
-from ...types.symbolic_dims import size_of
+from ...types.sizes import size_of
 from ..math.algebraic import add
 from ..math.cast import cast, scalar
 from ..math.logic import select

@@ -19,12 +19,12 @@ from typing import Any
 
 import numpy as np
 
+from ...analysis.cost_model import copies
 from ...base import errors
 from ...ir import core
 from ...ir.core import Primitive
 from ...passes.ad_util import UndefinedPrimal, Zero
 from ...passes.batch import move_lane
-from ...passes.cost_model import copies
 from ...passes.stage import stage
 from ...passes.transpose import backward_pass
 from ...types import dtypes

@@ -16,13 +16,13 @@ from typing import Any
 
 import numpy as np
 
+from ...analysis.key_use import FORWARDS, KeyUse
 from ...base import tree
 from ...base.util import canonical_axis
 from ...ir import core
 from ...ir.core import Primitive
 from ...passes.ad_util import Zero, core_ops, instantiate, is_linear
 from ...passes.batch import lane_to_front, lane_to_front_unsharded
-from ...passes.key_use import FORWARDS, KeyUse
 from ...runtime.arrays.transfers import widen_scalars
 from ...runtime.sharding.partition_spec import PartitionSpec
 from ...types import dtypes

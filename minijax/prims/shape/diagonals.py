@@ -15,9 +15,9 @@ from typing import Any
 
 from ...ir import core
 from ...passes.batch import lane_to_front
+from ...symbolic.dims import SymbolicDim, max_dim, min_dim
 from ...types import dtypes
 from ...types.avals import shaped
-from ...types.symbolic_dims import SymbolicDim, max_dim, min_dim
 from ..elementwise import def_makes_no_nans, keep_finite, keep_nans, move_elements
 from ..explicit_sharding_rules import batched_sharding_rule
 from .concatenation import pad

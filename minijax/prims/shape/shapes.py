@@ -19,17 +19,18 @@ from typing import Any
 
 import numpy as np
 
+from ...analysis.key_use import FORWARDS, SPLITS
 from ...base import errors
 from ...base.util import canonical_axis
-from ...ir import core, tracer_errors
+from ...ir import core
 from ...ir.core import Primitive
 from ...ir.explicit_sharding import axes_in
 from ...passes.ad_util import core_ops
-from ...passes.key_use import FORWARDS, SPLITS
 from ...runtime.arrays.array import ARRAYS
 from ...runtime.sharding.partition_spec import PartitionSpec
+from ...symbolic.dims import SymbolicDim, is_negative
+from ...text import tracer_errors
 from ...types.avals import AbstractValue, shaped
-from ...types.symbolic_dims import SymbolicDim, is_negative
 from ..elementwise import (
     def_makes_no_nans,
     keep_finite,

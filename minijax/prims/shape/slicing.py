@@ -18,13 +18,13 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 
+from ...analysis.key_use import FORWARDS, KeyUse
 from ...base.util import canonical_axis
 from ...ir import core
 from ...passes.ad_util import Zero, instantiate, is_linear
-from ...passes.key_use import FORWARDS, KeyUse
+from ...symbolic.dims import SymbolicDim, exceeds
 from ...types import dtypes
 from ...types.avals import shaped
-from ...types.symbolic_dims import SymbolicDim, exceeds
 from ..elementwise import def_makes_no_nans, keep_finite, move_elements, same_dtype
 from ..explicit_sharding_rules import slice_sharding_rule
 from ..gather.dimension_numbers import (

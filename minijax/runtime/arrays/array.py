@@ -19,7 +19,8 @@ from typing import Any
 import numpy as np
 
 from ...base import errors, tree
-from ...ir import array_methods, core, hooks, tracer_errors
+from ...ir import array_methods, core, hooks
+from ...text import tracer_errors
 from ...types import dtypes
 from ...types.avals import ShapedArray, numpy_aval, shaped
 from ..backends import client

@@ -1,7 +1,7 @@
 """`jax_debug_key_reuse`: a record of which keys have been consumed.
 
 Once the option has been switched on, evaluation checks keys: an operation or compiled
-function must not consume a key that was consumed before (passes/key_use.py).
+function must not consume a key that was consumed before (analysis/key_use.py).
 
 This module names no operation.  Next: ../running/dispatch.py.
 """
@@ -13,10 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from ...base import config, errors, source
-from ...ir import core
-from ...ir.jaxpr import ClosedJaxpr, Jaxpr
-from ...passes.key_use import (
+from ...analysis.key_use import (
     KeyUse,
     holds_keys,
     joined,
@@ -24,6 +21,9 @@ from ...passes.key_use import (
     use_of,
     use_of_operation,
 )
+from ...base import config, errors, source
+from ...ir import core
+from ...ir.jaxpr import ClosedJaxpr, Jaxpr
 from .array import KeyArray
 
 

@@ -12,7 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from ...ir import core, tracer_errors
+from ...ir import core
+from ...text import tracer_errors
 from ...types import dtypes
 from ...types.avals import numpy_aval
 from ..backends import jaxlib_compat as compat

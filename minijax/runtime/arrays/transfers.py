@@ -13,9 +13,9 @@ import numpy as np
 
 from ...base import config, errors
 from ...ir import core
+from ...symbolic.dims import SymbolicDim
 from ...types import dtypes
 from ...types.avals import WIDE_SCALARS, keeps_wide_dtype, numpy_aval, shaped
-from ...types.symbolic_dims import SymbolicDim
 from ..backends import client, guards
 from ..backends import jaxlib_compat as compat
 from ..sharding import shardings

@@ -26,19 +26,19 @@ import numpy as np
 from jaxlib.mlir import ir
 from jaxlib.mlir._mlir_libs import _stablehlo as hlo
 
+from ...analysis.rereads import chains
 from ...base import config, errors, util
 from ...base.source import Source
 from ...ir import core, hooks
 from ...ir.core import Primitive
 from ...ir.jaxpr import ClosedJaxpr, Equation, Jaxpr, Literal, closed_jaxprs_in
 from ...ir.names import within
-from ...ir.tracer_errors import leaked, leaked_into_rule
 from ...passes.batch import Axis, batch_flat, move_lane, no_name
-from ...passes.rereads import chains
 from ...passes.stage import stage
+from ...symbolic.dims import dimension_variables, unexpected
+from ...text.tracer_errors import leaked, leaked_into_rule
 from ...types import dtypes
 from ...types.avals import AbstractToken, shaped
-from ...types.symbolic_dims import dimension_variables, unexpected
 from ..sharding.partition_spec import PartitionSpec, axes_of
 from . import frontend_attributes
 from .mlir_context import context, load_dialect

@@ -1,7 +1,7 @@
 """Lowering of programs with symbolic dimensions: shapes are computed at run time.
 
 Each dimension variable is computed from the sizes of the arguments
-(types/symbolic_dim_solver.py), their constraints are asserted, and operations whose results
+(symbolic/solver.py), their constraints are asserted, and operations whose results
 have symbolic shapes take the sizes as operands. When the program is called, the sizes are
 known, and the compiler folds all of this.
 
@@ -18,10 +18,10 @@ from jaxlib.mlir import ir
 
 from ...base import errors
 from ...ir.jaxpr import ClosedJaxpr, Jaxpr, closed_jaxprs_in
+from ...symbolic.dims import Size, SymbolicDim, dimension_variables
+from ...symbolic.solver import solution
 from ...types import dtypes
 from ...types.avals import AbstractToken, shaped
-from ...types.symbolic_dim_solver import solution
-from ...types.symbolic_dims import Size, SymbolicDim, dimension_variables
 from .context import Lowering, physical
 from .mlir_context import context
 from .module import Module

@@ -199,7 +199,7 @@ FAULTS: tuple[Fault, ...] = (
         "each step is recomputed from the first: 80 steps compile for 20 s, and their run"
         " time grows without bound",
         "splits such programs at every second step, with calls that are not inlined",
-        "minijax/passes/rereads.py",
+        "minijax/analysis/rereads.py",
         "tests/runtime/test_rereads.py::test_the_compiled_program_grows_linearly",
         "tests/runtime/test_rereads.py::test_without_cuts",
     ),

@@ -19,7 +19,7 @@ import numpy as np
 from ...base import errors
 from ...control.calls.jit import composite
 from ...prims.dot.precision import Precision
-from ...types.symbolic_dims import SymbolicDim
+from ...symbolic.dims import SymbolicDim
 from .. import jnp
 from ..numpy._common import (
     canonical_axis,

@@ -23,7 +23,7 @@ from ...prims import lax
 from ...prims.math.algebraic import rsqrt
 from ...prims.shape.creation import broadcasted_iota
 from ...types import dtypes
-from ...types.symbolic_dims import index_of
+from ...types.sizes import index_of
 from .. import jnp
 from ..numpy._common import (
     Axis,

@@ -36,9 +36,9 @@ from ...runtime.arrays import array as arrays
 from ...runtime.arrays import transfers
 from ...runtime.arrays.array import ARRAYS, Array
 from ...runtime.arrays.transfers import typed_constant
+from ...symbolic.dims import SymbolicDim, broadcast_sizes
 from ...types import dtypes
 from ...types.avals import TypeFlags, shaped
-from ...types.symbolic_dims import SymbolicDim, broadcast_sizes
 
 __all__ = (
     "ArrayLike", "DTypeLike", "Axis", "is_arraylike", "check_arraylike", "shape_of",

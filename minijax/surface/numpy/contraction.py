@@ -21,8 +21,8 @@ from ...ir.explicit_sharding import has_reduction_axes
 from ...prims import lax
 from ...prims.dot.dot import check_width, element_type
 from ...prims.explicit_sharding_rules import canonicalize_out_sharding
+from ...symbolic.dims import SymbolicDim
 from ...types import dtypes
-from ...types.symbolic_dims import SymbolicDim
 from ._common import as_array, call_with_out_sharding, check_arraylike, convert, no_out
 from .diagonals import diagonal_of
 from .linear import contract, product

@@ -32,9 +32,9 @@ from ...runtime.arrays import array as arrays
 from ...runtime.arrays import transfers
 from ...runtime.arrays.array import ARRAYS, Array, ArrayImpl
 from ...runtime.sharding.shardings import NamedSharding
+from ...symbolic.dims import SymbolicDim
 from ...types import dtypes
 from ...types.avals import shaped
-from ...types.symbolic_dims import SymbolicDim
 from ._common import *
 
 __all__ = (

@@ -17,8 +17,8 @@ import numpy as np
 from ...base import errors
 from ...control.calls.jit import composite
 from ...prims import lax, lax_linalg
+from ...symbolic.dims import SymbolicDim
 from ...types import dtypes
-from ...types.symbolic_dims import SymbolicDim
 from . import indexing, linear, manipulation, selection, ufuncs
 from ._common import *
 from .creation import asarray

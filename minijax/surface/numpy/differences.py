@@ -16,8 +16,8 @@ from ...control.calls.jit import composite
 from ...ir import core
 from ...prims import lax
 from ...prims.shape import shapes
+from ...symbolic.dims import SymbolicDim
 from ...types import dtypes
-from ...types.symbolic_dims import SymbolicDim
 from . import reductions, running, searching, selection, sorting, ufuncs
 from ._common import *
 from .creation import asarray

@@ -19,8 +19,8 @@ from ...ir import core
 from ...ir.core import Tracer
 from ...prims import lax
 from ...prims.elementwise import const
+from ...symbolic.dims import SymbolicDim
 from ...types import dtypes
-from ...types.symbolic_dims import SymbolicDim
 from ._common import *
 from .manipulation import moveaxis, ravel
 from .rearrange import _take_rows, take_rows

@@ -24,8 +24,8 @@ from ...prims.shape.shapes import move_axis
 from ...runtime.arrays import key_checks
 from ...runtime.arrays.array import ArrayImpl
 from ...runtime.arrays.row_access import is_row_sharded, local_row
+from ...symbolic.dims import SymbolicDim, exceeds, falls_below, max_dim, min_dim
 from ...types import dtypes
-from ...types.symbolic_dims import SymbolicDim, exceeds, falls_below, max_dim, min_dim
 from . import subscripts
 from ._common import *
 from .subscripts import ARRAY, NEW, POINT, SCALAR, SPAN, Plan

@@ -22,7 +22,8 @@ from ...control.calls.jit import composite
 from ...ir.core import Tracer
 from ...prims import lax
 from ...prims.shape import shapes
-from ...types.symbolic_dims import falls_below, index_of
+from ...symbolic.dims import falls_below
+from ...types.sizes import index_of
 from ._common import *
 from .manipulation import atleast, moveaxis, transpose
 

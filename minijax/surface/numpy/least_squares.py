@@ -20,8 +20,8 @@ from ...control.calls.jit import composite
 from ...control.rules.custom_jvp import custom_jvp
 from ...ir import core
 from ...prims import lax
+from ...symbolic.dims import SymbolicDim, max_dim
 from ...types import dtypes
-from ...types.symbolic_dims import SymbolicDim, max_dim
 from . import manipulation, moments, reductions, selection, ufuncs
 from ._common import ArrayLike, convert, lead_with_ones, typed_constant
 from .creation import asarray

@@ -24,8 +24,8 @@ from ...control.rules.custom_jvp import custom_jvp
 from ...control.rules.custom_solve import custom_linear_solve
 from ...control.rules.stop_gradient import stop_gradient
 from ...prims import lax, lax_linalg
+from ...symbolic.dims import broadcast_sizes
 from ...types import dtypes
-from ...types.symbolic_dims import broadcast_sizes
 from . import (
     contraction,
     indexing,

@@ -19,8 +19,9 @@ from ...base import errors
 from ...control.calls.jit import composite
 from ...ir.core import EVAL, STATE
 from ...prims import lax
+from ...symbolic.dims import SymbolicDim, inconclusive, is_negative
 from ...types.avals import TypeFlags
-from ...types.symbolic_dims import SymbolicDim, inconclusive, is_negative, size_of
+from ...types.sizes import size_of
 from ._common import (
     as_array,
     broadcast_sizes,

@@ -19,8 +19,8 @@ from ...ir import core
 from ...ir.core import EVAL, STATE
 from ...prims import lax
 from ...prims.shape.shapes import broadcast_to
+from ...symbolic.dims import SymbolicDim
 from ...types import dtypes
-from ...types.symbolic_dims import SymbolicDim
 from ._common import (
     ArrayLike,
     Axis,

@@ -18,8 +18,8 @@ from ...control.calls.jit import composite
 from ...ir.core import Tracer
 from ...prims import lax
 from ...prims.elementwise import const
+from ...symbolic.dims import SymbolicDim
 from ...types import dtypes
-from ...types.symbolic_dims import SymbolicDim
 from . import moments, reductions
 from ._common import *
 from .functional import apply_along_axis

@@ -21,9 +21,9 @@ from ...ir.core import STATE, Tracer
 from ...prims import lax
 from ...runtime.arrays import transfers
 from ...runtime.arrays.array import ArrayImpl
+from ...symbolic.dims import SymbolicDim, max_dim
 from ...types import dtypes
 from ...types.avals import shaped
-from ...types.symbolic_dims import SymbolicDim, max_dim
 from . import elementwise
 from ._common import *
 from .creation import SMALL, on_device

@@ -24,8 +24,9 @@ from ...prims import lax
 from ...prims.elementwise import const
 from ...prims.reshard import drop_explicit_sharding
 from ...runtime.sharding.partitioned_placement import multi_device_sharding
+from ...symbolic.dims import SymbolicDim
 from ...types import dtypes
-from ...types.symbolic_dims import SymbolicDim, index_of
+from ...types.sizes import index_of
 from ._common import *
 from .elementwise import remainder
 from .manipulation import moveaxis, ravel, reshape

@@ -27,8 +27,9 @@ from ...prims.elementwise import const
 from ...prims.reshard import drop_explicit_sharding, reshard_to_aval
 from ...runtime.sharding.partition_spec import PartitionSpec
 from ...runtime.sharding.shardings import NamedSharding
+from ...symbolic.dims import SymbolicDim, exceeds, max_dim
 from ...types import dtypes
-from ...types.symbolic_dims import SymbolicDim, exceeds, index_of, max_dim
+from ...types.sizes import index_of
 from . import indexing, updates
 from ._common import *
 from .creation import asarray

@@ -17,8 +17,9 @@ from ...control.arguments import concrete_or_error
 from ...prims import lax
 from ...prims.reduce.over_axes import highest, lowest
 from ...prims.reshard import apply_out_sharding
+from ...symbolic.dims import falls_below
 from ...types import dtypes
-from ...types.symbolic_dims import falls_below, index_of
+from ...types.sizes import index_of
 from . import creation, reductions
 from ._common import as_array
 from .updates import update

@@ -20,8 +20,8 @@ from ...ir import core
 from ...prims import lax
 from ...prims.elementwise import const
 from ...prims.shape import shapes
+from ...symbolic.dims import SymbolicDim, falls_below, min_dim
 from ...types import dtypes
-from ...types.symbolic_dims import SymbolicDim, falls_below, min_dim
 from . import indexing, searching
 from ._common import *
 from .creation import asarray

@@ -9,8 +9,8 @@ from typing import Any
 
 from ...control.calls.jit import composite
 from ...prims import lax
+from ...symbolic.dims import exceeds
 from ...types import dtypes
-from ...types.symbolic_dims import exceeds
 from ._common import *
 
 __all__ = ("sort", "argsort", "lexsort", "sort_complex", "partition", "argpartition")

@@ -17,7 +17,7 @@ from ...control.calls.jit import composite
 from ...ir import core
 from ...prims import lax
 from ...types import dtypes
-from ...types.symbolic_dims import index_of
+from ...types.sizes import index_of
 from . import (
     diagonals,
     differences,

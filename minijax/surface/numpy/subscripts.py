@@ -23,8 +23,7 @@ from ...prims import lax
 from ...prims.shape.ds import Slice
 from ...runtime.arrays.array import ArrayImpl
 from ...runtime.arrays.transfers import typed_constant
-from ...types import dtypes
-from ...types.symbolic_dims import (
+from ...symbolic.dims import (
     SymbolicDim,
     broadcast_sizes,
     exceeds,
@@ -32,6 +31,7 @@ from ...types.symbolic_dims import (
     max_dim,
     min_dim,
 )
+from ...types import dtypes
 
 # Kinds of entries of a plan, which are tuples that start with their kind.
 NEW = 0  # (NEW,): an axis of size 1 in the result

@@ -25,8 +25,9 @@ from ...prims.random.key_arrays import random_wrap_p
 from ...prims.reshard import apply_out_sharding
 from ...prims.shape.shapes import broadcast_in_dim
 from ...runtime.arrays.array import ArrayImpl, KeyArray
+from ...symbolic.dims import broadcast_sizes
 from ...types import dtypes
-from ...types.symbolic_dims import broadcast_sizes, index_of
+from ...types.sizes import index_of
 
 __all__ = (
     "problem",

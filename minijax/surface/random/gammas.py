@@ -18,13 +18,13 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 
+from ...analysis.cost_model import copies
 from ...control.loops.map import map as map_
 from ...control.loops.while_loop import while_loop
 from ...control.rules.custom_jvp import custom_jvp
 from ...ir.core import Primitive, aval_of
 from ...passes.ad_util import Zero
 from ...passes.batch import lane_to_front
-from ...passes.cost_model import copies
 from ...prims.explicit_sharding_rules import elementwise_sharding_rule
 from ...prims.math.algebraic import add, div, mul, neg, sqrt, sub
 from ...prims.math.elementary import exp, log, log1p, pow

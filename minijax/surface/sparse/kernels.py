@@ -17,8 +17,8 @@ import numpy as np
 
 from ...ir.core import aval_of
 from ...prims import lax
+from ...symbolic.dims import broadcast_sizes
 from ...types import dtypes
-from ...types.symbolic_dims import broadcast_sizes
 
 __all__ = (
     "shape_of",

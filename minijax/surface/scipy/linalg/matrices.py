@@ -18,9 +18,9 @@ from ....control.calls.jit import composite
 from ....ir.core import aval_of
 from ....prims import lax
 from ....runtime.arrays import transfers
+from ....symbolic.dims import SymbolicDim
 from ....types import dtypes
 from ....types.avals import shaped
-from ....types.symbolic_dims import SymbolicDim
 from ... import jnp
 from ...numpy._common import ArrayLike, DTypeLike, as_array, check_arraylike
 from .common import *

@@ -12,8 +12,8 @@ from typing import Any, NamedTuple
 from ....base import errors
 from ....control.calls.jit import composite
 from ....prims import lax
+from ....symbolic.dims import min_dim
 from ....types import dtypes
-from ....types.symbolic_dims import min_dim
 from ... import jnp
 from ...numpy._common import canonical_axes, check_arraylike, promote_dtypes_inexact
 from ._common import *

@@ -3,11 +3,9 @@
 A `SymbolicDim` is an integer in a shape: a sum of products of named dimensions, of
 quotients and remainders, and of maxima and minima.  Each named dimension is at least 1.
 Equality is decided by a normal form.  Inequalities are proved from bounds of the operands
-and from the constraints of the scope (symbolic_shape_parser.py); a comparison without a
-proof is an error.
+and from the constraints of the scope (parser.py); a comparison without a proof is an error.
 
-This module does not depend on shapes. Next: avals.py, and
-runtime/lowering/symbolic_sizes.py, which computes the values.
+Next: parser.py; solver.py; runtime/lowering/symbolic_sizes.py, which computes the values.
 """
 
 from __future__ import annotations
@@ -22,23 +20,21 @@ import numpy as np
 
 from ..base import errors
 from ..base.errors import InconclusiveDimensionOperation, UnexpectedDimVar
+from ..ir import hooks
 
 __all__ = (
     "SymbolicDim",
     "InconclusiveDimensionOperation",
-    "as_value",
     "broadcast_sizes",
     "divided",
     "exceeds",
     "facts",
     "falls_below",
-    "index_of",
     "is_negative",
     "inconclusive",
     "is_symbolic_dim",
     "max_dim",
     "min_dim",
-    "size_of",
     "tightened",
     "unexpected",
     "dimension_variables",
@@ -52,23 +48,6 @@ Terms = dict[Monomial, int]
 Size = Any  # int | SymbolicDim
 
 _INFINITE = math.inf
-
-
-class Callback:
-    """A function that a layer above sets."""
-
-    __slots__ = ("call",)
-
-    def __init__(self) -> None:
-        self.call: Callable[[Any], Any] | None = None
-
-    def fill(self, fun: Callable[[Any], Any]) -> Callable[[Any], Any]:
-        """Set the function; usable as a decorator."""
-        self.call = fun
-        return fun
-
-
-as_value = Callback()  # (dimension) -> an integer of the traced program
 
 
 class SymbolicDim:
@@ -193,9 +172,7 @@ class SymbolicDim:
         return self._value().astype(dtype)
 
     def _value(self) -> Any:
-        if as_value.call is None:
-            raise TypeError(f"the dimension '{self}' has no value outside of programs")
-        return as_value.call(self)
+        return hooks.dimension_value.call(self)
 
     def __jax_array__(self) -> Any:
         return self._value()
@@ -695,20 +672,6 @@ def is_symbolic_dim(p: Any) -> bool:
       (True, False)
     """
     return isinstance(p, SymbolicDim)
-
-
-def index_of(x: Any) -> Any:
-    """Return a size as `operator.index` does, or unchanged if it is symbolic."""
-    if type(x) is int or hasattr(type(x), "dimension_as_value"):
-        return x
-    return operator.index(x)
-
-
-def size_of(x: Any) -> Any:
-    """Return a size as an int, or unchanged if it is symbolic: ours, or a library's own."""
-    if type(x) is int or hasattr(type(x), "dimension_as_value"):
-        return x
-    return int(x)
 
 
 def broadcast_sizes(*shapes: Sequence[Size]) -> tuple[Size, ...]:

@@ -27,8 +27,16 @@ from typing import Any
 from jaxlib import _pretty_printer as pp  # type: ignore[attr-defined]
 
 from ..base import config
-from . import hooks
-from .jaxpr import ClosedJaxpr, Equation, Jaxpr, Literal, Var, closed_jaxprs, read_vars
+from ..ir import hooks
+from ..ir.jaxpr import (
+    ClosedJaxpr,
+    Equation,
+    Jaxpr,
+    Literal,
+    Var,
+    closed_jaxprs,
+    read_vars,
+)
 
 WIDTH = 80
 LONG = 10  # equations; a longer jaxpr is printed in front

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..base.source import is_own
-from .jaxpr import ClosedJaxpr, Jaxpr, contents
+from ..ir.jaxpr import ClosedJaxpr, Jaxpr, contents
 
 
 def holds_functions(jaxpr: Jaxpr) -> bool:

@@ -1,7 +1,7 @@
 """Values of symbolic dimensions from the shapes of arguments.
 
 An axis of size `k * name + rest`, where `rest` is known by then, determines the dimension
-`name`.  The sizes of all other axes are checked.  Next: avals.py.
+`name`.  The sizes of all other axes are checked.  Next: runtime/lowering/symbolic_sizes.py.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
 from ..base import errors
-from .symbolic_dims import Size, SymbolicDim, dimension_variables, divided
+from .dims import Size, SymbolicDim, dimension_variables, divided
 
 __all__ = ("Solution", "Step", "solution", "solved")
 

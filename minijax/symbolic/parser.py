@@ -6,7 +6,7 @@
     product   := factor ('*' factor)*         factor := atom ['^' number]
     atom      := name | number | ('floordiv' | 'mod' | 'max' | 'min') '(' sum ',' sum ')'
 
-Next: avals.py.
+Next: solver.py.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from typing import Any
 
 from ..base import errors
 from ..base.source import user_source
-from .symbolic_dims import (
+from .dims import (
     Size,
     SymbolicDim,
     divided,
