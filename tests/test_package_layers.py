@@ -23,11 +23,21 @@ def layer_of(module: str) -> int:
     return LAYERS.index(package) if package in LAYERS else len(LAYERS)
 
 
-def imports(path: pathlib.Path) -> list[tuple[str, int]]:
-    """Absolute names of the minijax modules that a file imports, with line numbers."""
+def imports(path: pathlib.Path, at_run_time: bool = False) -> list[tuple[str, int]]:
+    """Absolute names of the minijax modules that a file imports, with line numbers.
+
+    at_run_time: whether to leave out imports for type checkers only.
+    """
     package = list(path.relative_to(ROOT).with_suffix("").parts)[:-1]
     found = []
-    for node in ast.walk(ast.parse(path.read_text())):
+    parsed = ast.parse(path.read_text())
+    skipped = set()
+    if at_run_time:
+        checked = [n for n in ast.walk(parsed) if isinstance(n, ast.If) and is_type_checking(n)]
+        skipped = {child for n in checked for body in n.body for child in ast.walk(body)}
+    for node in ast.walk(parsed):
+        if node in skipped:
+            continue
         if isinstance(node, ast.ImportFrom):
             if node.level:
                 base = package[: len(package) - node.level + 1]
@@ -45,6 +55,11 @@ def imports(path: pathlib.Path) -> list[tuple[str, int]]:
     return [(m, n) for m, n in found if m]
 
 
+def is_type_checking(node: ast.If) -> bool:
+    """Whether the body of an `if` is for type checkers only."""
+    return ast.unparse(node.test).endswith("TYPE_CHECKING")
+
+
 FILES = sorted(p for p in ROOT.rglob("*.py") if p.parent != ROOT or p.stem != "__init__")
 
 
@@ -53,6 +68,56 @@ def test_imports_go_down(path):
     mine = layer_of(".".join(path.relative_to(ROOT).with_suffix("").parts))
     for module, line in imports(path):
         assert layer_of(module) <= mine, f"{path}:{line} imports {module} from above"
+
+
+# Within a layer, a package or file imports from the lines above its own line.
+ORDER = {
+    "prims": """
+        axis_dependence explicit_sharding_rules tokens window_padding
+        elementwise
+        math layout host_local sizes
+        shape sharding_constraint
+        reduce gather random device_put fft
+        collectives dot sequential sort
+        special conv linalg reshard
+        core_ops lax lax_linalg
+    """,
+}
+
+
+def entry_imports(package: str) -> list[tuple[str, str, str]]:
+    """Imports between entries (packages and files) of a package: two entries, and where."""
+    depth = len(package.split("/"))
+    found = []
+    for path in sorted((ROOT / package).rglob("*.py")):
+        own = path.relative_to(ROOT).with_suffix("").parts
+        for module, line in imports(path, at_run_time=True):
+            parts = tuple(module.split("."))
+            inside = parts[:depth] == own[:depth] and len(parts) > depth
+            if inside and parts[depth] != own[depth]:
+                found.append((own[depth], parts[depth], f"{path}:{line}"))
+    return found
+
+
+@pytest.mark.parametrize("package", ORDER)
+def test_packages_of_a_layer_import_in_one_direction(package):
+    lines = [line.split() for line in ORDER[package].strip().splitlines()]
+    level = {entry: i for i, line in enumerate(lines) for entry in line}
+    for importer, imported, where in entry_imports(package):
+        assert level[imported] < level[importer], f"{where} imports {imported}"
+
+
+@pytest.mark.parametrize(
+    "package", ["prims", "api", "surface", "surface/scipy", "views", "tools"]
+)
+def test_packages_of_a_layer_form_no_circle(package):
+    needs: dict[str, set[str]] = {}
+    for importer, imported, _ in entry_imports(package):
+        needs.setdefault(importer, set()).add(imported)
+    while free := [entry for entry, of in needs.items() if not of & set(needs)]:
+        for entry in free:
+            del needs[entry]
+    assert not needs
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda p: str(p.relative_to(ROOT)))

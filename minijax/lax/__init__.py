@@ -45,6 +45,10 @@ _TABLE = {
         scaled_dot_p scaled_dot
     """,
     "prims.fft": "FftType fft_p fft",
+    "prims.gather.dynamic_slicing": """
+        dynamic_slice_p dynamic_slice dynamic_update_slice_p dynamic_update_slice
+        dynamic_slice_in_dim dynamic_update_slice_in_dim
+    """,
     "prims.gather.dimension_numbers": """
         GatherScatterMode GatherDimensionNumbers ScatterDimensionNumbers
     """,
@@ -60,8 +64,8 @@ _TABLE = {
         neg_p neg add_p add sub_p sub mul_p mul div_p div mulhi_p mulhi square_p square
         integer_pow_p integer_pow reciprocal sqrt_p sqrt rsqrt_p rsqrt cbrt_p cbrt
     """,
-    "prims.math.bessel": "bessel_i0e_p bessel_i0e bessel_i1e_p bessel_i1e",
-    "prims.math.beta": "regularized_incomplete_beta_p betainc",
+    "prims.special.bessel": "bessel_i0e_p bessel_i0e bessel_i1e_p bessel_i1e",
+    "prims.special.beta": "regularized_incomplete_beta_p betainc",
     "prims.math.cast": """
         convert_element_type_p convert_element_type bitcast_convert_type_p
         bitcast_convert_type reduce_precision_p reduce_precision
@@ -71,11 +75,11 @@ _TABLE = {
         pow_p pow sin_p sin cos_p cos tan_p tan asin_p asin acos_p acos atan_p atan atan2_p
         atan2 sinh_p cosh_p sinh cosh tanh_p tanh asinh_p asinh acosh_p acosh atanh_p atanh
     """,
-    "prims.math.error_function": "erf_p erf erfc_p erfc erf_inv_p erf_inv",
-    "prims.math.gamma": """
+    "prims.special.error_function": "erf_p erf erfc_p erfc erf_inv_p erf_inv",
+    "prims.special.gamma": """
         igamma_p igamma igammac_p igammac igamma_grad_a_p igamma_grad_a random_gamma_grad
     """,
-    "prims.math.log_gamma": """
+    "prims.special.log_gamma": """
         digamma_p lgamma_p lgamma digamma polygamma_p polygamma zeta_p zeta
     """,
     "prims.math.logic": """
@@ -119,11 +123,7 @@ _TABLE = {
         broadcast_like reshape_p reshape collapse transpose_p transpose squeeze_p squeeze
         expand_dims rev_p rev copy_p
     """,
-    "prims.shape.slicing": """
-        slice_p slice slice_in_dim index_in_dim dynamic_slice_p dynamic_slice
-        dynamic_update_slice_p dynamic_update_slice dynamic_slice_in_dim
-        dynamic_update_slice_in_dim
-    """,
+    "prims.shape.slicing": "slice_p slice slice_in_dim index_in_dim",
     "prims.sharding_constraint": "sharding_constraint_p with_sharding_constraint",
     "prims.window_padding": "padtype_to_pads",
     "prims.sort": """

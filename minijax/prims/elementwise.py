@@ -21,6 +21,7 @@ from ..ir import core
 from ..ir.core import Primitive
 from ..passes import ad_util
 from ..passes.ad_util import Zero, core_ops
+from ..runtime.arrays.array import ARRAYS
 from ..runtime.arrays.transfers import typed_constant
 from ..symbolic.dims import SymbolicDim
 from ..types import dtypes
@@ -28,12 +29,12 @@ from ..types.avals import ShapedArray, shaped
 from .explicit_sharding_rules import elementwise_sharding_rule
 
 __all__ = (
-    "Rule", "KEY", "INT", "SIGNED", "FLOAT", "COMPLEX", "INEXACT", "NUMBER", "ANY",
-    "BITS", "broadcast_shape", "check_kind", "same_dtype", "weak_if_operands", "defjvp",
-    "linear_jvp", "linear_in_first", "zero_jvp", "batch_elementwise", "same_lanes",
-    "broadcast_operands", "lower_elementwise", "emit_compare", "emit_precedes", "nary",
-    "const", "derivative_constant", "filled", "def_makes_no_nans", "keep_finite", "keep_nans",
-    "keep_order", "move_elements", "move_nothing", "repeat_like", "unbroadcast",
+    "Rule", "KEY", "INT", "SIGNED", "FLOAT", "COMPLEX", "INEXACT", "NUMBER", "ANY", "BITS",
+    "broadcast_shape", "check_kind", "same_dtype", "weak_if_operands", "defjvp", "linear_jvp",
+    "linear_in_first", "zero_jvp", "batch_elementwise", "same_lanes", "broadcast_operands",
+    "lower_elementwise", "emit_compare", "emit_precedes", "nary", "const",
+    "derivative_constant", "filled", "is_array", "def_makes_no_nans", "keep_finite",
+    "keep_nans", "keep_order", "move_elements", "move_nothing", "repeat_like", "unbroadcast",
 )  # fmt: skip
 
 Rule = Callable[..., Any]
@@ -432,6 +433,11 @@ def nary(
 
 
 # ---------------------------------------------------------- constants and cotangents
+
+
+def is_array(x: Any) -> bool:
+    """Whether `x` is an array or a tracer, which a no-op may return unchanged."""
+    return type(x) in ARRAYS or isinstance(x, core.Tracer)
 
 
 def const(x: Any, value: Any) -> Any:

@@ -10,7 +10,7 @@ import minijax as mj
 import minijax.numpy as jnp
 from minijax import lax
 from minijax.experimental import jet
-from minijax.prims.math import double_double
+from minijax.prims.special import double_double
 from minijax.runtime.backends import jaxlib_compat as compat
 from minijax.runtime.running import compiler_faults as faults
 from minijax.scipy import special

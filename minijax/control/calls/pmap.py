@@ -29,7 +29,7 @@ from ...passes.region_rules import def_region_rules, flagged_indices
 from ...passes.stage import stage_closed
 from ...passes.transpose import transpose_jaxpr
 from ...prims import lax
-from ...prims.shape.slicing import dynamic_index_in_dim
+from ...prims.gather.dynamic_slicing import dynamic_index_in_dim
 from ...runtime.arrays import array as arrays
 from ...runtime.backends import client
 from ...runtime.backends import jaxlib_compat as compat

@@ -25,10 +25,11 @@ from ...ir.core import Primitive
 from ...passes import batch as batching
 from ...passes.ad_util import core_ops
 from ...prims.collectives.pcast import pvary_p
+from ...prims.gather import dynamic_slicing
 from ...prims.math import logic
 from ...prims.math.cast import convert_element_type_p
 from ...prims.reduce import over_axes
-from ...prims.shape import shapes, slicing
+from ...prims.shape import shapes
 from ...types import dtypes
 from ...types.avals import shaped
 from ..rules.stop_gradient import stop_gradient_p
@@ -272,7 +273,7 @@ def of_lanes(error: Error) -> Error:
         lanes_first = shapes.reshape(x, (n, *shape))
         if not n:
             return core_ops.zeros(shaped(shape, core.aval_of(x).dtype))
-        return slicing.dynamic_index_in_dim(lanes_first, at, 0, keepdims=False)
+        return dynamic_slicing.dynamic_index_in_dim(lanes_first, at, 0, keepdims=False)
 
     slots = [lane(x) for x in error.slots]
     return Error(over_axes.reduce_or(failed, (0,)), lane(error.code), slots)

@@ -26,10 +26,11 @@ from ...ir.jaxpr import ClosedJaxpr, Jaxpr, Literal, eval_jaxpr, permute_jaxpr
 from ...ir.regions import Bodies, Loop, Params, Region
 from ...passes.batch import batch_flat
 from ...passes.stage import cached_on_jaxpr, remembered, stage, stage_closed
+from ...prims.gather import dynamic_slicing
 from ...prims.math import logic
 from ...prims.math.cast import cast
 from ...prims.reduce import over_axes
-from ...prims.shape import concatenation, shapes, slicing
+from ...prims.shape import concatenation, shapes
 from ...types import dtypes
 from . import checkify_errors
 from .checkify_errors import (
@@ -378,8 +379,8 @@ def _check_bounds(
     high = np.tile(np.asarray(last, np.int32), repeats)
     bad = logic.bitwise_or(logic.lt(flat, np.zeros(n, np.int32)), logic.gt(flat, high))
     at = over_axes.argmax(bad, 0, np.int32)
-    which = slicing.dynamic_index_in_dim(flat, at, 0, keepdims=False)
-    axis = slicing.dynamic_index_in_dim(
+    which = dynamic_slicing.dynamic_index_in_dim(flat, at, 0, keepdims=False)
+    axis = dynamic_slicing.dynamic_index_in_dim(
         np.tile(np.asarray(axes, np.int32), repeats), at, 0, keepdims=False
     )
     return _failure(OOBError, shape, _any(bad), which, axis)

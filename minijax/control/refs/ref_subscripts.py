@@ -18,8 +18,8 @@ import numpy as np
 from ...ir import core
 from ...ir.core import Tracer
 from ...passes.ad_util import core_ops
+from ...prims.gather.dynamic_slicing import dynamic_update_slice
 from ...prims.shape.ds import Slice
-from ...prims.shape.slicing import dynamic_update_slice
 from ...types import dtypes
 
 

@@ -21,6 +21,7 @@ _TABLE = {
     "prims.conv.general": "conv_general_dilated_p",
     "prims.dot.dot": "dot_general_p",
     "prims.fft": "fft_p",
+    "prims.gather.dynamic_slicing": "dynamic_slice_p dynamic_update_slice_p",
     "prims.gather.gather": "gather_p scatter_add_p",
     "prims.gather.scatter": "scatter_max_p scatter_min_p scatter_mul_p scatter_p",
     "prims.linalg.lu": "lu_p",
@@ -32,16 +33,16 @@ _TABLE = {
         add_jaxvals_p=add_any_p add_p cbrt_p div_p integer_pow_p mul_p neg_p rsqrt_p sqrt_p
         square_p sub_p
     """,
-    "prims.math.bessel": "bessel_i0e_p bessel_i1e_p",
-    "prims.math.beta": "regularized_incomplete_beta_p",
+    "prims.special.bessel": "bessel_i0e_p bessel_i1e_p",
+    "prims.special.beta": "regularized_incomplete_beta_p",
     "prims.math.cast": "bitcast_convert_type_p convert_element_type_p reduce_precision_p",
     "prims.math.elementary": """
         acos_p acosh_p asin_p asinh_p atan2_p atan_p atanh_p cos_p cosh_p exp2_p exp_p
         expm1_p log1p_p log_p logistic_p pow_p sin_p sinh_p tan_p tanh_p
     """,
-    "prims.math.error_function": "erf_inv_p erf_p erfc_p",
-    "prims.math.gamma": "igamma_grad_a_p igamma_p igammac_p",
-    "prims.math.log_gamma": "digamma_p lgamma_p polygamma_p zeta_p",
+    "prims.special.error_function": "erf_inv_p erf_p erfc_p",
+    "prims.special.gamma": "igamma_grad_a_p igamma_p igammac_p",
+    "prims.special.log_gamma": "digamma_p lgamma_p polygamma_p zeta_p",
     "prims.math.logic": """
         and_p clamp_p clz_p eq_p eq_to_p ge_p gt_p is_finite_p le_p le_to_p lt_p lt_to_p
         ne_p not_p or_p population_count_p select_n_p shift_left_p shift_right_arithmetic_p
@@ -68,7 +69,7 @@ _TABLE = {
     "prims.shape.concatenation": "concatenate_p pad_p",
     "prims.shape.creation": "iota_p",
     "prims.shape.shapes": "broadcast_in_dim_p copy_p reshape_p rev_p squeeze_p transpose_p",
-    "prims.shape.slicing": "dynamic_slice_p dynamic_update_slice_p slice_p",
+    "prims.shape.slicing": "slice_p",
     "prims.sharding_constraint": "sharding_constraint_p",
     "prims.sort": "approx_top_k_p sort_p top_k_p",
     "prims.tokens": "after_all_p create_token_p",

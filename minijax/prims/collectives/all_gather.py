@@ -23,11 +23,11 @@ from ...ir import core
 from ...ir.core import Primitive
 from ...types.avals import shaped
 from ..elementwise import NUMBER, check_kind, linear_jvp
+from ..gather.dynamic_slicing import dynamic_index_in_dim, dynamic_slice_in_dim
 from ..math.algebraic import add_p, mul
 from ..math.cast import scalar
 from ..reduce.over_axes import emit_monoid, reduce_sum_p
 from ..shape.shapes import expand_dims, move_axis, reshape, squeeze, transpose
-from ..shape.slicing import dynamic_index_in_dim, dynamic_slice_in_dim
 from . import named_axes
 from .named_axes import Groups, all_lanes, axis_tuple
 from .pcast import moved, pcast_to_varying, state_of, typed

@@ -24,13 +24,14 @@ from ...runtime.lowering.context import typed_call
 from ...types import dtypes
 from ...types.avals import shaped
 from ..elementwise import linear_jvp
+from ..gather.dynamic_slicing import dynamic_index_in_dim
 from ..math.algebraic import add, sub
 from ..math.cast import cast
 from ..math.logic import bitwise_and, clamp, eq, ge, lt, select
 from ..reduce.over_axes import reduce_or
 from ..shape.creation import broadcasted_iota, zero_array
 from ..shape.shapes import broadcast_in_dim, broadcast_to, move_axis, reshape
-from ..shape.slicing import dynamic_index_in_dim, index_in_dim
+from ..shape.slicing import index_in_dim
 from . import named_axes
 from .all_gather import all_gather, all_gather_p, all_to_all
 from .named_axes import Groups, all_lanes, axis_tuple

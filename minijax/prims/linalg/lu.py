@@ -23,6 +23,7 @@ from ...types.avals import shaped
 from ..elementwise import FLOAT, check_kind, same_dtype, weak_if_operands, zero_jvp
 from ..explicit_sharding_rules import batched_sharding_rule, matrices
 from ..gather.dimension_numbers import GatherDimensionNumbers, GatherScatterMode
+from ..gather.dynamic_slicing import dynamic_index_in_dim
 from ..gather.gather import gather
 from ..math.algebraic import add, mul, sub
 from ..math.logic import eq, select
@@ -31,7 +32,7 @@ from ..sequential import emit_loop
 from ..shape.concatenation import concatenate
 from ..shape.creation import broadcasted_iota
 from ..shape.shapes import broadcast_in_dim, expand_dims
-from ..shape.slicing import dynamic_index_in_dim, slice_in_dim
+from ..shape.slicing import slice_in_dim
 from .lapack import call, nan_where_failed, plain_call, routine
 from .matrix import *
 from .solve import triangular_solve

@@ -26,13 +26,14 @@ from ...types import dtypes
 from ...types.avals import shaped
 from ..elementwise import same_dtype, weak_if_operands
 from ..explicit_sharding_rules import batched_sharding_rule, matrices
+from ..gather.dynamic_slicing import dynamic_index_in_dim
 from ..math.algebraic import add, mul, neg, sub
 from ..math.logic import eq, gt, select
 from ..sequential import emit_loop
 from ..shape.concatenation import concatenate, pad
 from ..shape.creation import broadcasted_iota
 from ..shape.shapes import broadcast_in_dim, expand_dims
-from ..shape.slicing import dynamic_index_in_dim, slice_in_dim
+from ..shape.slicing import slice_in_dim
 from .lapack import call, char, flag, nan_where_failed, plain_call, routine
 from .lu import permute_rows, solve
 from .matrix import *

@@ -26,13 +26,14 @@ from ...types.avals import shaped
 from ..axis_dependence import backwards, mixed, onwards
 from ..elementwise import FLOAT, check_kind, same_dtype, weak_if_operands
 from ..explicit_sharding_rules import batched_sharding_rule, matrices
+from ..gather.dynamic_slicing import dynamic_index_in_dim, dynamic_update_index_in_dim
 from ..math.algebraic import add, div, mul, neg, sqrt, square, sub
 from ..math.cast import cast, scalar
 from ..sequential import emit_loop
 from ..shape.concatenation import concatenate
 from ..shape.creation import zero_array
 from ..shape.shapes import expand_dims, move_axis, reshape, squeeze
-from ..shape.slicing import dynamic_index_in_dim, dynamic_update_index_in_dim, slice_in_dim
+from ..shape.slicing import slice_in_dim
 from .lapack import call, char, nan_where_failed, routine
 from .matrix import *
 

@@ -26,7 +26,6 @@ from ...types import dtypes
 from ...types.avals import shaped
 from ..elementwise import *
 from ..explicit_sharding_rules import first_operand_sharding_rule
-from ..shape.shapes import is_array
 
 __all__ = (
     "convert_element_type_p",

@@ -6,7 +6,7 @@ inexact dtype.
 Source of the derivatives: any calculus text; they also hold for complex numbers.  If the
 usual expression of a real derivative cancels (1 - y^2 of tanh at 8), the slope is a primitive
 with its own derivative.  Slopes of inverse functions are in slopes.py.
-Next: error_function.py, log_gamma.py.
+Next: ../special/error_function.py, ../special/log_gamma.py.
 """
 
 from __future__ import annotations

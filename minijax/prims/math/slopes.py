@@ -17,7 +17,7 @@ from ..elementwise import *
 from .algebraic import add, div, mul, neg, reciprocal, rsqrt, square, sub
 from .logic import ge, gt, select
 from .order import abs
-from .special_lowering import lower_wide
+from .wide_lowering import lower_wide
 
 __all__ = ()
 

@@ -29,6 +29,7 @@ from ...types import dtypes
 from ...types.avals import shaped
 from ..elementwise import (
     def_makes_no_nans,
+    is_array,
     keep_finite,
     keep_nans,
     linear_jvp,
@@ -49,7 +50,6 @@ from .shapes import (
     broadcast_in_dim,
     check_sizes,
     int_tuple,
-    is_array,
     primitive,
     reshape,
     shape_problem,

@@ -1,6 +1,6 @@
 """`ds`: a slice of static size with a start that may be traced, for subscripts.
 
-Next: slicing.py, which implements it.
+Next: ../gather/dynamic_slicing.py, which implements it.
 """
 
 from __future__ import annotations

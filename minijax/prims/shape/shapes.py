@@ -26,13 +26,13 @@ from ...ir import core
 from ...ir.core import Primitive
 from ...ir.explicit_sharding import axes_in
 from ...passes.ad_util import core_ops
-from ...runtime.arrays.array import ARRAYS
 from ...runtime.sharding.partition_spec import PartitionSpec
 from ...symbolic.dims import SymbolicDim, is_negative
 from ...text import tracer_errors
 from ...types.avals import AbstractValue, shaped
 from ..elementwise import (
     def_makes_no_nans,
+    is_array,
     keep_finite,
     keep_nans,
     keep_order,
@@ -97,11 +97,6 @@ def primitive(
     if transpose is not None:
         prim.transpose = transpose
     return prim
-
-
-def is_array(x: Any) -> bool:
-    """Whether `x` is an array or a tracer, which a no-op may return unchanged."""
-    return type(x) in ARRAYS or isinstance(x, core.Tracer)
 
 
 def problem(

@@ -168,7 +168,7 @@ FAULTS: tuple[Fault, ...] = (
         "the constants are merged, so one rounding is missing",
         "marks such results in its own functions with `reduce_precision`"
         " (`double_double.rounded`); users set `minijax_ieee_arithmetic`",
-        "minijax/prims/math/double_double.py",
+        "minijax/prims/special/double_double.py",
         "tests/runtime/test_rounding.py::test_own_functions",
         "tests/runtime/test_rounding.py::test_sum_with_a_constant_without_cure",
     ),

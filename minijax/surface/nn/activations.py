@@ -21,7 +21,7 @@ from ...control.calls.jit import composite, jit
 from ...control.rules.custom_jvp import custom_jvp
 from ...ir.core import aval_of
 from ...prims.math.elementary import logistic
-from ...prims.math.error_function import erfc
+from ...prims.special.error_function import erfc
 from ...types import dtypes
 from .. import jnp
 from ..numpy._common import as_array, check_arraylike, promote_args_inexact, promote_dtypes

@@ -18,8 +18,8 @@ from ...control.calls.jit import composite
 from ...control.rules.custom_jvp import custom_jvp
 from ...prims import lax
 from ...prims.elementwise import const
-from ...prims.math.bessel import i1_slope
-from ...prims.math.log_gamma import polynomial
+from ...prims.special.bessel import i1_slope
+from ...prims.special.log_gamma import polynomial
 from ...types import dtypes
 from ._common import *
 

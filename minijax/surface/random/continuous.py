@@ -21,11 +21,11 @@ from ...ir.core import aval_of
 from ...prims.elementwise import const
 from ...prims.math.algebraic import add, div, integer_pow, mul, neg, sqrt, sub
 from ...prims.math.elementary import exp, log, log1p, pow, tan
-from ...prims.math.error_function import erf, erf_inv
 from ...prims.math.logic import le, lt, select_n
 from ...prims.math.order import abs as magnitude
 from ...prims.math.order import max, min, nextafter, sign
 from ...prims.shape.shapes import expand_dims
+from ...prims.special.error_function import erf, erf_inv
 from ...types import dtypes
 from ..numpy._common import promote_dtypes_inexact
 from .common import *

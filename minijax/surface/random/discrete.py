@@ -26,7 +26,6 @@ from ...ir.core import aval_of
 from ...prims.math.algebraic import add, div, mul, neg, sqrt, sub
 from ...prims.math.cast import convert_element_type
 from ...prims.math.elementary import log, log1p
-from ...prims.math.log_gamma import lgamma_of_xla_p
 from ...prims.math.logic import (
     bitwise_and,
     bitwise_not,
@@ -46,6 +45,7 @@ from ...prims.random.key_arrays import random_clone, random_split_p
 from ...prims.reduce.cumulative import cumsum
 from ...prims.reduce.over_axes import reduce_or
 from ...prims.shape.shapes import move_axis
+from ...prims.special.log_gamma import lgamma_of_xla_p
 from ...types import dtypes
 from ..numpy import indexing
 from ..numpy._common import promote_dtypes_inexact

@@ -28,7 +28,6 @@ from ...passes.batch import lane_to_front
 from ...prims.explicit_sharding_rules import elementwise_sharding_rule
 from ...prims.math.algebraic import add, div, mul, neg, sqrt, sub
 from ...prims.math.elementary import exp, log, log1p, pow
-from ...prims.math.gamma import random_gamma_grad
 from ...prims.math.logic import bitwise_and, bitwise_or, eq, ge, le, select_n
 from ...prims.math.order import max
 from ...prims.random.key_arrays import (
@@ -43,6 +42,7 @@ from ...prims.random.key_arrays import (
 )
 from ...prims.reduce.over_axes import reduce_max
 from ...prims.shape.shapes import expand_dims, reshape
+from ...prims.special.gamma import random_gamma_grad
 from ...types.avals import shaped
 from .common import *
 from .sampling import Shape, normal_of, split_of, sum_of_last, unit_of

@@ -19,7 +19,6 @@ from ...control.calls.jit import composite
 from ...ir.core import aval_of
 from ...prims.math.algebraic import add, div, mul, sub
 from ...prims.math.cast import bitcast_convert_type, convert_element_type
-from ...prims.math.error_function import erf_inv
 from ...prims.math.logic import (
     bitwise_and,
     bitwise_or,
@@ -36,6 +35,7 @@ from ...prims.random.key_arrays import random_bits_p, random_split_p
 from ...prims.reduce.over_axes import reduce_sum
 from ...prims.shape.shapes import reshape
 from ...prims.shape.slicing import index_in_dim
+from ...prims.special.error_function import erf_inv
 from ...types import dtypes
 from .common import *
 

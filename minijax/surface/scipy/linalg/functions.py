@@ -30,7 +30,7 @@ from ....control.loops.while_loop import fori_loop
 from ....control.rules.custom_jvp import custom_jvp
 from ....control.rules.stop_gradient import stop_gradient
 from ....prims import lax_linalg
-from ....prims.shape.slicing import dynamic_update_index_in_dim
+from ....prims.gather.dynamic_slicing import dynamic_update_index_in_dim
 from ....types import dtypes
 from ... import jnp
 from ...numpy import linear_solve

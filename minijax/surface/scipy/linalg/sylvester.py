@@ -19,7 +19,7 @@ from ....control.calls.jit import composite
 from ....control.loops.while_loop import fori_loop
 from ....control.rules.custom_solve import custom_linear_solve
 from ....prims import lax, lax_linalg
-from ....prims.shape.slicing import dynamic_update_index_in_dim
+from ....prims.gather.dynamic_slicing import dynamic_update_index_in_dim
 from ... import jnp
 from ...numpy import linear_solve
 from ...numpy._common import ArrayLike

@@ -23,9 +23,9 @@ from ....control.rules.custom_jvp import SymbolicZero, custom_jvp
 from ....ir.core import aval_of
 from ....prims import lax
 from ....prims.elementwise import const, filled
-from ....prims.math.bessel import enough
-from ....prims.math.double_double import rounded
-from ....prims.math.log_gamma import polynomial
+from ....prims.special.bessel import enough
+from ....prims.special.double_double import rounded
+from ....prims.special.log_gamma import polynomial
 from ....types import dtypes
 from ...numpy._common import (
     ArrayLike,

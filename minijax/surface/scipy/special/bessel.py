@@ -1,6 +1,6 @@
 """Bessel functions of integer order.
 
-The scaled modified functions are primitives (prims/math/bessel.py).  The others use the
+The scaled modified functions are primitives (prims/special/bessel.py).  The others use the
 downward recurrence, normalized by a sum that is 1 (Miller's method; NIST Digital Library of
 Mathematical Functions, 3.6(ii), 10.6.1, 10.12.4).  Each starts at an order where its power
 series is tiny, so nothing overflows.

@@ -14,7 +14,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from ....prims.math.gamma import LOG_GAMMA, stirling_rest
+from ....prims.special.gamma import LOG_GAMMA, stirling_rest
 from ._common import *
 
 __all__ = ("complex_gamma", "complex_loggamma")

@@ -17,7 +17,7 @@ from typing import Any
 import ml_dtypes
 
 from ....control.loops.while_loop import while_loop
-from ....prims.math.gamma import digamma
+from ....prims.special.gamma import digamma
 from ...numpy.creation import asarray
 from ._common import *
 

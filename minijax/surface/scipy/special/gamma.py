@@ -18,9 +18,9 @@ from typing import Any
 from ....api.autodiff import jvp
 from ....control.arguments import concrete_or_error
 from ....prims.elementwise import FLOAT, check_kind
-from ....prims.math.beta import reciprocal_beta
-from ....prims.math.double_double import exact_sum
-from ....prims.math.gamma import gamma_above_1, rising_gamma, stirling_rest
+from ....prims.special.beta import reciprocal_beta
+from ....prims.special.double_double import exact_sum
+from ....prims.special.gamma import gamma_above_1, rising_gamma, stirling_rest
 from ....types.avals import shaped
 from ...numpy._common import from_host, sort_pair
 from ._common import *

@@ -1,6 +1,6 @@
 """Regularized incomplete gamma and beta functions.
 
-Their primitives in prims/math describe the algorithms.
+Their primitives in prims/special describe the algorithms.
 
 Next: zeta.py.
 """

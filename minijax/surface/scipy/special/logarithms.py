@@ -10,8 +10,8 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from ....prims.math.double_double import exact_product
-from ....prims.math.gamma import log_gap
+from ....prims.special.double_double import exact_product
+from ....prims.special.gamma import log_gap
 from ._common import *
 
 __all__ = (

@@ -17,7 +17,7 @@ from typing import Any
 
 from ....control.rules.stop_gradient import stop_gradient
 from ....prims import lax
-from ....prims.math.gamma import log_gap, stirling_rest
+from ....prims.special.gamma import log_gap, stirling_rest
 from ...numpy._common import choose
 from ..special._common import in_float32
 from ..special.logarithms import xlog1py, xlogy

@@ -11,7 +11,7 @@ from typing import Any
 
 from ....ir.core import aval_of
 from ....prims import lax
-from ....prims.math.log_gamma import polynomial
+from ....prims.special.log_gamma import polynomial
 from ._common import *
 
 __all__ = ("poisson_entropy",)

@@ -21,12 +21,12 @@ from ...ir.core import Primitive
 from ...passes.ad_util import instantiate
 from ...passes.jvp import jvp_flat
 from ..elementwise import FLOAT, Rule, const, filled, nary
-from .algebraic import add, div, mul, neg, reciprocal, rsqrt, sqrt, square, sub
-from .elementary import exp
+from ..math.algebraic import add, div, mul, neg, reciprocal, rsqrt, sqrt, square, sub
+from ..math.elementary import exp
+from ..math.logic import bitwise_or, eq, ge, le, lt, select
+from ..math.order import abs, sign
+from ..math.wide_lowering import lower_chlo, lower_wide
 from .log_gamma import polynomial
-from .logic import bitwise_or, eq, ge, le, lt, select
-from .order import abs, sign
-from .special_lowering import lower_chlo, lower_wide
 
 __all__ = ("bessel_i0e_p", "bessel_i0e", "bessel_i1e_p", "bessel_i1e")
 

@@ -1,10 +1,9 @@
-"""Lowering of special functions: in a wider dtype if necessary, and by iteration.
+"""Lowering of elementwise functions in a wider dtype than that of their operands.
 
 `lower_wide` lowers a function written in the primitives of this layer; dtypes narrower than
-float32 are computed in float32.  `emit_loop` repeats a step until no element is active; the
-loop primitives are in a higher layer (control/).
+float32 are computed in float32.
 
-Next: bessel.py, gamma.py, beta.py.
+Next: ../special/bessel.py, ../special/gamma.py, ../special/beta.py.
 """
 
 from __future__ import annotations
@@ -15,7 +14,6 @@ from typing import Any
 from ...types import dtypes
 from ...types.avals import shaped
 from ..elementwise import Rule, broadcast_operands
-from ..reduce.over_axes import reduce_or
 
 WIDE = frozenset((dtypes.float32, dtypes.float64))
 
@@ -62,32 +60,3 @@ def lower_chlo(op: str) -> Rule:
         return narrow(ctx, ctx.chlo(op, aval, *values), aval)
 
     return lower
-
-
-Step = Callable[..., Sequence[Any]]
-
-
-def emit_loop(
-    ctx: Any, step: Step, state: Sequence[Any], avals: Sequence[Any], limit: int
-) -> list[Any]:
-    """Emit `while any(state[0]): state = step(n, *state)`, `limit` steps at most.
-
-    n counts the steps from 1, in the dtype of `state[1]`; `state[0]` is of bools.
-    """
-    count = shaped((), avals[1].dtype)
-    flag = shaped((), dtypes.bool_)
-    kinds = [ctx.type(a) for a in (count, *avals)]
-    op = ctx.region_op("stablehlo.while", kinds, [ctx.constant(1, count), *state], regions=2)
-    with ctx.block(op.regions[0], *kinds) as (n, active, *_):
-        (some,) = ctx.fun(
-            lambda x: reduce_or(x, tuple(range(avals[0].ndim))), active, avals=[avals[0]]
-        )
-        direction = ctx.parse("#stablehlo<comparison_direction LE>")
-        early = ctx.op(
-            "compare", flag, n, ctx.constant(limit, count), comparison_direction=direction
-        )
-        ctx.return_(ctx.op("and", flag, some, early))
-    with ctx.block(op.regions[1], *kinds) as (n, *values):
-        values = ctx.fun(step, n, *values, avals=[count, *avals])
-        ctx.return_(ctx.op("add", count, n, ctx.constant(1, count)), *values)
-    return list(op.results)[1:]

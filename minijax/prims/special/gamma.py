@@ -22,7 +22,23 @@ from ...ir.core import unsupported
 from ...passes.ad_util import Zero, instantiate
 from ...passes.jvp import jvp_flat
 from ..elementwise import FLOAT, Rule, const, filled, nary
-from .algebraic import add, div, mul, neg, reciprocal, sqrt, square, sub
+from ..math.algebraic import add, div, mul, neg, reciprocal, sqrt, square, sub
+from ..math.elementary import exp, expm1, log, log1p
+from ..math.logic import (
+    bitwise_and,
+    bitwise_not,
+    bitwise_or,
+    clamp,
+    eq,
+    ge,
+    gt,
+    lt,
+    ne,
+    select,
+)
+from ..math.order import abs
+from ..math.wide_lowering import narrow, widen
+from ..sequential import emit_iteration
 from .double_double import (
     Pair,
     exact_product,
@@ -32,12 +48,8 @@ from .double_double import (
     ratio,
     times,
 )
-from .elementary import exp, expm1, log, log1p
 from .error_function import erfc
 from .log_gamma import digamma, lgamma, polynomial
-from .logic import bitwise_and, bitwise_not, bitwise_or, clamp, eq, ge, gt, lt, ne, select
-from .order import abs
-from .special_lowering import emit_loop, narrow, widen
 
 __all__ = (
     "igamma_p",
@@ -309,7 +321,7 @@ def _lower_incomplete(finish: Rule, slopes: bool, differentiate: bool = False) -
         state = ctx.fun(by_a[0](start), a, x, avals=[aval, aval])
         flags = aval.update(dtype=core.aval_of(True).dtype)
         avals = [flags, *[aval] * (len(state) - 1)]
-        return emit_loop(ctx, by_a[1](step), state, avals, LIMIT)
+        return emit_iteration(ctx, by_a[1](step), state, avals, LIMIT)
 
     def lower(ctx: Any, a: Any, x: Any) -> Any:
         (a, x), aval = widen(ctx, (a, x))

@@ -17,11 +17,11 @@ from typing import Any
 from ...ir import core
 from ...types import dtypes
 from ..elementwise import const, filled
-from .algebraic import add, div, mul, neg, sub
-from .cast import reduce_precision
-from .elementary import exp, exp2, log
-from .logic import clamp, lt, select
-from .order import abs, floor
+from ..math.algebraic import add, div, mul, neg, sub
+from ..math.cast import reduce_precision
+from ..math.elementary import exp, exp2, log
+from ..math.logic import clamp, lt, select
+from ..math.order import abs, floor
 
 Pair = tuple[Any, Any]
 

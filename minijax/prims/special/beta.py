@@ -16,14 +16,26 @@ import ml_dtypes
 
 from ...ir import core
 from ..elementwise import FLOAT, const, filled, nary
-from .algebraic import add, div, mul, neg, reciprocal, sub
+from ..math.algebraic import add, div, mul, neg, reciprocal, sub
+from ..math.elementary import exp, log, log1p
+from ..math.logic import (
+    bitwise_and,
+    bitwise_not,
+    bitwise_or,
+    clamp,
+    eq,
+    ge,
+    gt,
+    le,
+    lt,
+    select,
+)
+from ..math.order import abs, max, min
+from ..math.wide_lowering import narrow, widen
+from ..sequential import emit_iteration
 from .double_double import exact_sum, exp_of, times
-from .elementary import exp, log, log1p
 from .gamma import log_ratio, shifted_gamma
 from .log_gamma import lgamma
-from .logic import bitwise_and, bitwise_not, bitwise_or, clamp, eq, ge, gt, le, lt, select
-from .order import abs, max, min
-from .special_lowering import emit_loop, narrow, widen
 
 __all__ = ("regularized_incomplete_beta_p", "betainc")
 
@@ -143,7 +155,7 @@ def _lower(ctx: Any, a: Any, b: Any, x: Any) -> Any:
     values, aval = widen(ctx, (a, b, x))
     state = ctx.fun(_start, *values, avals=[aval] * 3)
     flags = aval.update(dtype=_dtype(True))
-    state = emit_loop(ctx, _step, state, [flags, *[aval] * 7], LIMIT)
+    state = emit_iteration(ctx, _step, state, [flags, *[aval] * 7], LIMIT)
     (out,) = ctx.fun(_finish, *values, state[1], avals=[aval] * 4)
     return narrow(ctx, out, aval)
 

@@ -9,9 +9,9 @@ import math
 from typing import Any
 
 from ..elementwise import FLOAT, derivative_constant, keep_finite, nary
-from .algebraic import mul, neg, square
-from .elementary import exp
-from .special_lowering import lower_chlo
+from ..math.algebraic import mul, neg, square
+from ..math.elementary import exp
+from ..math.wide_lowering import lower_chlo
 
 __all__ = ("erf_p", "erf", "erfc_p", "erfc", "erf_inv_p", "erf_inv")
 

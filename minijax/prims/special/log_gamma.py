@@ -19,11 +19,11 @@ from typing import Any, NamedTuple
 from ...ir import core
 from ...ir.core import unsupported
 from ..elementwise import FLOAT, const, derivative_constant, filled, nary
-from .algebraic import add, div, mul, neg, reciprocal, square, sub
-from .elementary import exp, log
-from .logic import bitwise_and, bitwise_or, eq, gt, le, lt, ne, select
-from .order import abs, floor, min, round
-from .special_lowering import lower_chlo, lower_wide, narrow, widen
+from ..math.algebraic import add, div, mul, neg, reciprocal, square, sub
+from ..math.elementary import exp, log
+from ..math.logic import bitwise_and, bitwise_or, eq, gt, le, lt, ne, select
+from ..math.order import abs, floor, min, round
+from ..math.wide_lowering import lower_chlo, lower_wide, narrow, widen
 
 __all__ = (
     "digamma_p",
