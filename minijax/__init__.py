@@ -33,7 +33,7 @@ _TABLE = {
     "types.dtypes": "float0",
     "control.calls.jit": "clear_caches",
     "control.calls.remat": "checkpoint remat",
-    "control.effects.callbacks": "pure_callback",
+    "control.callbacks.callbacks": "pure_callback",
     "control.effects.effects": "effects_barrier",
     "control.refs.refs": "Ref empty_ref free_ref freeze new_ref",
     "control.rules.custom_gradient": "custom_gradient closure_convert",
@@ -78,15 +78,15 @@ _FILLED_BY = {
         prims.reduce.reduce_window prims.reduce.window_reductions prims.random.generators
         surface.random.gammas control.branches.cond control.calls.pmap
         control.calls.shard_map control.calls.custom_partitioning prims.layout
-        control.calls.remat control.effects.callbacks control.effects.checkify_errors
-        control.effects.debugging control.effects.inspect_sharding control.effects.sinks
+        control.calls.remat control.callbacks.callbacks control.effects.checkify_errors
+        control.callbacks.debugging control.callbacks.inspect_sharding control.effects.sinks
         control.loops.scan control.loops.while_loop control.rules.custom_gradient
         control.rules.custom_jvp control.rules.custom_solve control.rules.custom_vjp
-        control.rules.remat_opt control.rules.stop_gradient surface.numpy.methods
+        control.rules.remat_opt prims.stop_gradient surface.numpy.methods
     """,
     "rare_primitives": """
         api.compiler_hints api.xla_metadata control.calls.call_exported
-        control.calls.composite control.effects.buffer_callback control.effects.ffi_call
+        control.calls.composite control.callbacks.buffer_callback control.callbacks.ffi_call
         control.rules.custom_vmap prims.host_local prims.sizes surface.recurrent.lstm
         surface.sparse.api surface.sparse.bcoo_dense surface.sparse.bcoo_dot
         surface.sparse.bcoo_layout surface.sparse.bcsr_ops surface.sparse.coo

@@ -75,10 +75,10 @@ from .base.config import transfer_guard as transfer_guard
 from .base.config import transfer_guard_device_to_device as transfer_guard_device_to_device
 from .base.config import transfer_guard_device_to_host as transfer_guard_device_to_host
 from .base.config import transfer_guard_host_to_device as transfer_guard_host_to_device
+from .control.callbacks.callbacks import pure_callback as pure_callback
 from .control.calls.jit import clear_caches as clear_caches
 from .control.calls.remat import checkpoint as checkpoint
 from .control.calls.remat import remat as remat
-from .control.effects.callbacks import pure_callback as pure_callback
 from .control.effects.effects import effects_barrier as effects_barrier
 from .control.refs.refs import Ref as Ref
 from .control.refs.refs import empty_ref as empty_ref

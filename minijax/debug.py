@@ -5,10 +5,10 @@ from __future__ import annotations
 from .base.lazy_modules import lazy_module
 
 _TABLE = {
-    "control.effects.breakpoints": "breakpoint",
-    "control.effects.debugging": "callback=debug_callback log=debug_log print=debug_print",
+    "control.callbacks.breakpoints": "breakpoint",
+    "control.callbacks.debugging": "callback=debug_callback log=debug_log print=debug_print",
     "control.effects.effects": "DebugEffect OrderedDebugEffect",
-    "control.effects.inspect_sharding": """
+    "control.callbacks.inspect_sharding": """
         inspect_array_sharding visualize_array_sharding visualize_sharding
     """,
 }

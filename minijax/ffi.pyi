@@ -1,8 +1,8 @@
 """The public module `minijax.ffi`: calls of foreign compiled functions."""
 
-from .control.effects.ffi_call import build_ffi_lowering_function as build_ffi_lowering_function
-from .control.effects.ffi_call import ffi_call as ffi_call
-from .control.effects.ffi_call import ffi_lowering as ffi_lowering
+from .control.callbacks.ffi_call import build_ffi_lowering_function as build_ffi_lowering_function
+from .control.callbacks.ffi_call import ffi_call as ffi_call
+from .control.callbacks.ffi_call import ffi_lowering as ffi_lowering
 from .runtime.backends.ffi import TypeRegistration as TypeRegistration
 from .runtime.backends.ffi import include_dir as include_dir
 from .runtime.backends.ffi import pycapsule as pycapsule

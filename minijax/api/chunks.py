@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from ..base import errors
-from ..control.loops import scan_functions as loops
+from ..control.loop_functions import scan as loops
 from ..ir import core
 from ..passes.ad_util import core_ops
 from ..passes.batch import Axis, batch_flat, lane_to_front, no_name

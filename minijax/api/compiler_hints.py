@@ -19,7 +19,7 @@ from ..base import errors, tree
 from ..base.source import wraps
 from ..control.arguments import check_callable, check_values
 from ..control.body_staging import stage_body
-from ..control.effects.ffi_call import ffi_call
+from ..control.callbacks.ffi_call import ffi_call
 from ..control.refs.discharge import FunctionPrimitive
 from ..ir import core
 from ..ir.jaxpr import ClosedJaxpr

@@ -6,7 +6,7 @@ from ..base.lazy_modules import lazy_module
 
 _TABLE = {
     "base.config": "disable_x64 enable_x64",
-    "control.effects.callbacks": "io_callback",
+    "control.callbacks.callbacks": "io_callback",
     "surface.own_dtypes": "primal_tangent_dtype",
     "views.hijax": "cur_qdd",
     "views.numbers": "EArray",

@@ -2,7 +2,7 @@
 
 from ..base.config import disable_x64 as disable_x64
 from ..base.config import enable_x64 as enable_x64
-from ..control.effects.callbacks import io_callback as io_callback
+from ..control.callbacks.callbacks import io_callback as io_callback
 from ..surface.own_dtypes import primal_tangent_dtype as primal_tangent_dtype
 from ..views.hijax import cur_qdd as cur_qdd
 from ..views.numbers import EArray as EArray

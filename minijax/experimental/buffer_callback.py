@@ -5,7 +5,7 @@ from __future__ import annotations
 from ..base.lazy_modules import lazy_module
 
 _TABLE = {
-    "control.effects.buffer_callback": """Buffer ExecutionContext ExecutionStage
+    "control.callbacks.buffer_callback": """Buffer ExecutionContext ExecutionStage
         buffer_callback"""
 }
 

@@ -5,18 +5,19 @@ from __future__ import annotations
 from ..base.lazy_modules import lazy_module
 
 _TABLE = {
-    "control.loops.associative_scan": "associative_scan",
+    "control.loop_functions.associative_scan": "associative_scan",
     "control.branches.cond": "cond_p",
     "control.calls.composite": "composite",
     "control.branches.cond_functions": "cond platform_dependent switch",
     "control.rules.custom_solve": "custom_linear_solve custom_root linear_solve_p",
     "control.calls.jitted_indexing": "dynamic_index_in_dim dynamic_update_index_in_dim",
-    "control.loops.while_loop": "fori_loop while_loop while_p",
-    "control.loops.map": "map",
+    "control.loops.while_loop": "while_p",
+    "control.loop_functions.while_loop": "fori_loop while_loop",
+    "control.loop_functions.map": "map",
     "control.loops.scan": "scan_p",
-    "control.loops.scan_functions": "scan",
+    "control.loop_functions.scan": "scan",
     "control.effects.sinks": "dce_sink dce_sink_p",
-    "control.rules.stop_gradient": "stop_gradient stop_gradient_p",
+    "prims.stop_gradient": "stop_gradient stop_gradient_p",
     "prims.collectives.all_gather": """
         all_gather_p all_gather reduce_scatter_p psum_scatter all_to_all_p all_to_all
         pswapaxes

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple, Protocol
 from jaxlib.mlir import ir
 
 from ..base import errors
-from ..control.effects.callbacks import emit_callback
+from ..control.callbacks.callbacks import emit_callback
 from ..ir.core import Primitive
 from ..ir.jaxpr import ClosedJaxpr, Jaxpr
 from ..runtime.lowering import context as lower

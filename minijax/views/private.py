@@ -24,7 +24,7 @@ MODULES: dict[str, tuple[str, dict[str, str]]] = {
         "control.calls.remat": "name_p remat_p saved_residuals",
     }),
     "ad_util": ("interpreters.ad", {
-        "control.rules.stop_gradient": "stop_gradient_p",
+        "prims.stop_gradient": "stop_gradient_p",
         "control.rules.custom_jvp": "SymbolicZero zero_from_primal",
         "views.derivatives": "p2tz",
     }),
@@ -37,7 +37,7 @@ MODULES: dict[str, tuple[str, dict[str, str]]] = {
     }),
     "basearray": ("", {}),
     "callback": ("", {
-        "control.effects.callbacks": "io_callback",
+        "control.callbacks.callbacks": "io_callback",
         "views.modules": "emit_python_callback",
     }),
     "checkify": ("experimental.checkify", {
@@ -103,7 +103,7 @@ MODULES: dict[str, tuple[str, dict[str, str]]] = {
         "views.tools": "custom_derivatives_allowed_effects remat_allowed_effects",
     }),
     "flatten_util": ("flatten_util", {}),
-    "frozen_dict": ("", {"control.effects.ffi_call": "FrozenDict"}),
+    "frozen_dict": ("", {"control.callbacks.ffi_call": "FrozenDict"}),
     "hashable_array": ("", {"control.calls.composite": "HashableArray"}),
     "interpreters": ("interpreters", {}),
     "interpreters.ad": ("interpreters.ad", {"views.derivatives": "CustomVJPException"}),
@@ -324,7 +324,7 @@ MODULES["export.shape_poly"] = (
     },
 )
 MODULES["custom_partitioning_sharding_rule"] = ("experimental.custom_partitioning", {})
-MODULES["debugging"] = ("debug", {"control.effects.debugging": "debug_callback debug_print"})
+MODULES["debugging"] = ("debug", {"control.callbacks.debugging": "debug_callback debug_print"})
 MODULES["export._export"] = (
     "export",
     {"api.export.exported": "default_lowering_platform=default_export_platform"},

@@ -18,7 +18,6 @@ import numpy as np
 
 from ..base import errors, tree
 from ..control.calls.remat import checkpoint_name
-from ..control.rules.stop_gradient import stop_gradient
 from ..prims.dot.dot import dot_general
 from ..prims.math.algebraic import div, mul, sub
 from ..prims.math.cast import cast
@@ -26,6 +25,7 @@ from ..prims.math.elementary import exp, log, tanh
 from ..prims.math.logic import eq, select
 from ..prims.reduce.over_axes import reduce_max, reduce_sum
 from ..prims.shape.shapes import broadcast_in_dim, expand_dims, reshape
+from ..prims.stop_gradient import stop_gradient
 
 DEFAULT_MASK_VALUE = -0.7 * float(np.finfo(np.float32).max)
 Window = tuple[int | None, int | None]

@@ -25,6 +25,7 @@ from ...passes.stage import stage_closed
 from ...prims.math import logic
 from ...prims.math.cast import convert_element_type_p
 from ...prims.reduce import over_axes
+from ...prims.stop_gradient import stop_gradient_p
 from ...runtime.sharding import placement
 from ...types import dtypes
 from .. import body_staging
@@ -32,7 +33,6 @@ from ..effects import checkify_errors, checkify_transform
 from ..loops.scan import scan_p
 from ..refs import discharge
 from ..refs.discharge import FunctionPrimitive
-from ..rules.stop_gradient import stop_gradient_p
 
 Branches = tuple[ClosedJaxpr, ...]
 

@@ -30,9 +30,9 @@ from ...prims.math import logic
 from ...prims.math.cast import convert_element_type_p
 from ...prims.reduce import over_axes
 from ...prims.shape import shapes
+from ...prims.stop_gradient import stop_gradient_p
 from ...types import dtypes
 from ...types.avals import shaped
-from ..rules.stop_gradient import stop_gradient_p
 
 # -------------------------------------------------------------------------- exceptions
 

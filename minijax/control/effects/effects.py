@@ -2,7 +2,7 @@
 
 A primitive defines the effects of its equations; a jaxpr has those of its equations.
 Ordered effects are sequenced by a token, and programs that have them run in turn.
-Next: callbacks.py.
+Next: ../callbacks/callbacks.py.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """`dce_sink`: keeps a value in a program although it is never read.
 
-Next: debugging.py.
+Next: ../callbacks/debugging.py.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 A linearized loop stacks its residuals.  Those that depend only on the loop's constants,
 even inside calls and loops of its body, are computed once, before the loop.
 
-Next: scan_functions.py.
+Next: scan.py.
 """
 
 from __future__ import annotations

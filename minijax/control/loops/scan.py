@@ -7,7 +7,7 @@ Linearized, the forward loop stacks the residuals as extra ys; those that are eq
 steps are computed once, before the loop.  The transposed loop runs backwards, and
 accumulates the cotangents of consts in its carry.
 
-Next: hoisting.py, and scan_functions.py (the function).
+Next: hoisting.py, and ../loop_functions/scan.py.
 """
 
 from __future__ import annotations

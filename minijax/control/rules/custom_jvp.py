@@ -27,6 +27,7 @@ from ...passes.dce import depends_on
 from ...passes.linearize import linearize_flat
 from ...passes.stage import StageTrace, stage
 from ...prims.shape.shapes import copy_p
+from ...prims.stop_gradient import stop_gradient
 from ...text.tracer_errors import leaked_into_rule
 from ...types import dtypes
 from ...types.avals import AbstractRef, same_type
@@ -41,7 +42,6 @@ from .custom_calls import (
     calls_with_rule,
     stage_call,
 )
-from .stop_gradient import stop_gradient
 
 
 class SymbolicZero:

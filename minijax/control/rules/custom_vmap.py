@@ -1,4 +1,4 @@
-"""`custom_vmap`: a function with its own batching rule; `sequential_vmap`."""
+"""`custom_vmap`: a function with its own batching rule."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from typing import Any
 from ...base import errors, tree
 from ...base.source import function_text, wraps
 from ...base.tracebacks import boundary
-from ...base.util import pick
 from ...ir import core
 from ...ir.core import Primitive
 from ...ir.regions import Call
@@ -19,7 +18,6 @@ from ...passes.stage import StageTrace
 from ..arguments import check_values, signature_of
 from ..effects import checkify_transform
 from ..flat import FlatFun
-from ..loops.map import map as map_rows
 from .custom_calls import CustomRuleFunction, as_arrays, calls_with_rule, stage_call
 from .custom_jvp import bind_arguments, name_of
 
@@ -205,35 +203,3 @@ def _run_rule(
         )
     check_values(leaves, f"the result of {function_text(custom.vmap_rule)}")
     return leaves, out_flags
-
-
-def sequential_vmap(f: Callable[..., Any]) -> custom_vmap:
-    """Return a function that `vmap` runs lane after lane, by `lax.map`.
-
-    Args:
-      f: a function of arrays to a pytree of arrays.
-
-    Returns:
-      A `custom_vmap` with `f`'s arguments and result.
-
-    >>> import minijax as mj
-    >>> mj.vmap(sequential_vmap(lambda x: x * 2))(mj.numpy.arange(3))
-    Array([0, 2, 4], dtype=int32)
-    """
-    out = custom_vmap(f)
-
-    @out.def_vmap
-    def rule(axis_size: int, in_batched: Any, *args: Any) -> Any:
-        leaves, in_tree = tree.flatten(tuple(args))
-        flags = tree.leaves(tuple(in_batched))
-        batched_leaves = pick(leaves, flags)
-
-        def one(slices: Any) -> Any:
-            it = iter(slices)
-            full = [next(it) if f else x for x, f in zip(leaves, flags, strict=True)]
-            return out(*tree.unflatten(in_tree, full))
-
-        result = map_rows(one, batched_leaves)
-        return result, tree.map(lambda _: True, result)
-
-    return out

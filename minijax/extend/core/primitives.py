@@ -14,7 +14,7 @@ _TABLE = {
     "control.rules.custom_jvp": "custom_jvp_call_p",
     "control.rules.custom_solve": "linear_solve_p",
     "control.rules.custom_vjp_call": "custom_lin_p custom_vjp_call_p",
-    "control.rules.stop_gradient": "stop_gradient_p",
+    "prims.stop_gradient": "stop_gradient_p",
     "prims.collectives.all_gather": "all_gather_p all_to_all_p",
     "prims.collectives.permute": "ppermute_p ragged_all_to_all_p",
     "prims.collectives.psum": "axis_index_p pmax_p pmin_p psum_p",

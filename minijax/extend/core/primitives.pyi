@@ -13,7 +13,6 @@ from ...control.rules.custom_jvp import custom_jvp_call_p as custom_jvp_call_p
 from ...control.rules.custom_solve import linear_solve_p as linear_solve_p
 from ...control.rules.custom_vjp_call import custom_lin_p as custom_lin_p
 from ...control.rules.custom_vjp_call import custom_vjp_call_p as custom_vjp_call_p
-from ...control.rules.stop_gradient import stop_gradient_p as stop_gradient_p
 from ...prims.collectives.all_gather import all_gather_p as all_gather_p
 from ...prims.collectives.all_gather import all_to_all_p as all_to_all_p
 from ...prims.collectives.permute import ppermute_p as ppermute_p
@@ -170,6 +169,7 @@ from ...prims.special.log_gamma import digamma_p as digamma_p
 from ...prims.special.log_gamma import lgamma_p as lgamma_p
 from ...prims.special.log_gamma import polygamma_p as polygamma_p
 from ...prims.special.log_gamma import zeta_p as zeta_p
+from ...prims.stop_gradient import stop_gradient_p as stop_gradient_p
 from ...prims.tokens import after_all_p as after_all_p
 from ...prims.tokens import create_token_p as create_token_p
 from ...surface.random.gammas import random_gamma_p as random_gamma_p

@@ -1,7 +1,7 @@
 """Foreign functions: registration of user-compiled code with the compiler.
 
 A foreign function has a name and a platform. jaxlib includes the C++ headers for writing
-one.  Next: control/effects/ffi_call.py, which calls one.
+one.  Next: control/callbacks/ffi_call.py, which calls one.
 """
 
 from __future__ import annotations

@@ -18,9 +18,9 @@ import numpy as np
 
 from ...base import errors
 from ...control.calls.jit import composite
-from ...control.rules.stop_gradient import stop_gradient
 from ...ir.core import Tracer
 from ...prims.shape.creation import broadcasted_iota
+from ...prims.stop_gradient import stop_gradient
 from ...types import dtypes
 from .. import jnp
 from .normalization import logsumexp, softmax

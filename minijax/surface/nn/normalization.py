@@ -17,11 +17,11 @@ from ...base import config, errors
 from ...control.arguments import concrete_or_error
 from ...control.calls.jit import composite
 from ...control.rules.custom_jvp import custom_jvp
-from ...control.rules.stop_gradient import stop_gradient
 from ...ir.core import aval_of
 from ...prims import lax
 from ...prims.math.algebraic import rsqrt
 from ...prims.shape.creation import broadcasted_iota
+from ...prims.stop_gradient import stop_gradient
 from ...types import dtypes
 from ...types.sizes import index_of
 from .. import jnp

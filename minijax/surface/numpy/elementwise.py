@@ -16,7 +16,7 @@ import numpy as np
 
 from ...base import errors
 from ...control.calls.jit import composite
-from ...control.loops.while_loop import while_loop
+from ...control.loop_functions.while_loop import while_loop
 from ...control.rules.custom_jvp import custom_jvp
 from ...prims import lax
 from ...prims.elementwise import const

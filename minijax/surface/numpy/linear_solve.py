@@ -22,8 +22,8 @@ from ...control.branches.cond_functions import cond as lax_cond
 from ...control.calls.jit import composite
 from ...control.rules.custom_jvp import custom_jvp
 from ...control.rules.custom_solve import custom_linear_solve
-from ...control.rules.stop_gradient import stop_gradient
 from ...prims import lax, lax_linalg
+from ...prims.stop_gradient import stop_gradient
 from ...symbolic.dims import broadcast_sizes
 from ...types import dtypes
 from . import (

@@ -15,7 +15,7 @@ import numpy as np
 from ...base import errors
 from ...control.arguments import concrete_or_error
 from ...control.calls.jit import composite
-from ...control.loops.scan_functions import run_scan
+from ...control.loop_functions.scan import run_scan
 from ...ir import core
 from ...prims import lax
 from ...prims.elementwise import const

@@ -20,7 +20,7 @@ import numpy as np
 from ...base import errors
 from ...control.arguments import concrete_or_error
 from ...control.calls.jit import composite
-from ...control.loops.while_loop import fori_loop
+from ...control.loop_functions.while_loop import fori_loop
 from ...ir import core
 from ...prims import lax
 from ...prims.elementwise import const

@@ -23,7 +23,7 @@ from ...base.util import owns_memos
 from ...control.arguments import check_callable
 from ...control.body_staging import kept_by
 from ...control.calls.jit import composite
-from ...control.loops.scan_functions import run_scan
+from ...control.loop_functions.scan import run_scan
 from ...prims import lax
 from ...prims.elementwise import const
 from ...types import dtypes

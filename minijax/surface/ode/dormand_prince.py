@@ -22,7 +22,7 @@ from typing import Any
 
 import numpy as np
 
-from ...control.loops.while_loop import fori_loop
+from ...control.loop_functions.while_loop import fori_loop
 from ...prims.dot.precision import Precision
 from ...types import dtypes
 from .. import jnp, ravel

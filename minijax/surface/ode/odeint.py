@@ -26,8 +26,8 @@ from ...api.vmap import vmap
 from ...base import config, errors, tree
 from ...control.body_staging import kept_by
 from ...control.calls.jit import jit
-from ...control.loops.scan_functions import scan
-from ...control.loops.while_loop import while_loop
+from ...control.loop_functions.scan import scan
+from ...control.loop_functions.while_loop import while_loop
 from ...control.rules.custom_gradient import closure_convert
 from ...control.rules.custom_vjp import custom_vjp
 from ...ir import core

@@ -16,7 +16,6 @@ import ml_dtypes
 import numpy as np
 
 from ...control.calls.jit import composite
-from ...control.rules.stop_gradient import stop_gradient
 from ...ir.core import aval_of
 from ...prims.elementwise import const
 from ...prims.math.algebraic import add, div, integer_pow, mul, neg, sqrt, sub
@@ -26,6 +25,7 @@ from ...prims.math.order import abs as magnitude
 from ...prims.math.order import max, min, nextafter, sign
 from ...prims.shape.shapes import expand_dims
 from ...prims.special.error_function import erf, erf_inv
+from ...prims.stop_gradient import stop_gradient
 from ...types import dtypes
 from ..numpy._common import promote_dtypes_inexact
 from .common import *

@@ -20,8 +20,8 @@ import ml_dtypes
 import numpy as np
 
 from ...control.calls.jit import composite
-from ...control.loops.scan_functions import run_scan
-from ...control.loops.while_loop import while_loop
+from ...control.loop_functions.scan import run_scan
+from ...control.loop_functions.while_loop import while_loop
 from ...ir.core import aval_of
 from ...prims.math.algebraic import add, div, mul, neg, sqrt, sub
 from ...prims.math.cast import convert_element_type

@@ -19,8 +19,8 @@ import ml_dtypes
 import numpy as np
 
 from ...analysis.cost_model import copies
-from ...control.loops.map import map as map_
-from ...control.loops.while_loop import while_loop
+from ...control.loop_functions.map import map as map_
+from ...control.loop_functions.while_loop import while_loop
 from ...control.rules.custom_jvp import custom_jvp
 from ...ir.core import Primitive, aval_of
 from ...passes.ad_util import Zero

@@ -28,7 +28,7 @@ from ...api.vjp import vjp
 from ...api.vmap import vmap
 from ...base import config, errors
 from ...control.calls.jit import jit
-from ...control.loops.scan_functions import scan
+from ...control.loop_functions.scan import scan
 from ...control.rules.custom_vjp import custom_vjp
 from ...ir.core import Primitive
 from ...ir.jaxpr import ClosedJaxpr

@@ -23,7 +23,7 @@ from typing import Any
 import numpy as np
 
 from ...base import errors
-from ...control.effects.callbacks import over_lanes, pure_callback
+from ...control.callbacks.callbacks import over_lanes, pure_callback
 from ...ir.core import Primitive, aval_of
 from ...passes import ad_util
 from ...passes.ad_util import Zero, is_linear

@@ -20,7 +20,7 @@ from ...api.eval_shape import eval_shape
 from ...base import errors
 from ...control.body_staging import kept_by
 from ...control.calls.jit import jit
-from ...control.loops.while_loop import while_loop
+from ...control.loop_functions.while_loop import while_loop
 from ...types import dtypes
 from .. import jnp
 from ..numpy.decompositions import eigh, qr

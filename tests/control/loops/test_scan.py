@@ -466,7 +466,7 @@ def test_collectives_inside():
 
 
 def test_progress(capsys, monkeypatch):
-    monkeypatch.setattr("minijax.control.loops.progress._PAUSE", 0.0)
+    monkeypatch.setattr("minijax.control.loop_functions.progress._PAUSE", 0.0)
 
     def lines():
         mj.effects_barrier()

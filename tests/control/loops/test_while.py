@@ -410,7 +410,7 @@ def lines(capsys):
 
 @pytest.fixture
 def at_once(monkeypatch):
-    monkeypatch.setattr("minijax.control.loops.progress._PAUSE", 0.0)
+    monkeypatch.setattr("minijax.control.loop_functions.progress._PAUSE", 0.0)
 
 
 def test_progress_of_fori_loop(capsys, at_once):

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ....control.loops.while_loop import while_loop
+from ....control.loop_functions.while_loop import while_loop
 from ... import jnp
 from .vectors import (
     Operator,

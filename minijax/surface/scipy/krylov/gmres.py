@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import Any
 
 from ....base import errors, tree
-from ....control.loops.while_loop import fori_loop, while_loop
+from ....control.loop_functions.while_loop import fori_loop, while_loop
 from ....prims.dot.precision import Precision
 from ....types import dtypes
 from ... import jnp

@@ -14,7 +14,7 @@ import numpy as np
 from ....api.autodiff import jvp
 from ....base import errors
 from ....control.calls.jit import composite
-from ....control.loops.while_loop import fori_loop
+from ....control.loop_functions.while_loop import fori_loop
 from ....control.rules.custom_jvp import custom_jvp
 from ....prims import lax, lax_linalg
 from ... import jnp

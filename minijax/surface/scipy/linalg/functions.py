@@ -26,11 +26,11 @@ from ....api.autodiff import jvp
 from ....base import errors
 from ....control.branches.cond_functions import cond
 from ....control.calls.jit import composite
-from ....control.loops.while_loop import fori_loop
+from ....control.loop_functions.while_loop import fori_loop
 from ....control.rules.custom_jvp import custom_jvp
-from ....control.rules.stop_gradient import stop_gradient
 from ....prims import lax_linalg
 from ....prims.gather.dynamic_slicing import dynamic_update_index_in_dim
+from ....prims.stop_gradient import stop_gradient
 from ....types import dtypes
 from ... import jnp
 from ...numpy import linear_solve

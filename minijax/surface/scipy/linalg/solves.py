@@ -13,8 +13,8 @@ from typing import Any
 from ....base import errors
 from ....control.calls.jit import composite
 from ....control.rules.custom_solve import custom_linear_solve
-from ....control.rules.stop_gradient import stop_gradient
 from ....prims import lax, lax_linalg
+from ....prims.stop_gradient import stop_gradient
 from ... import jnp
 from ...numpy import linear_solve
 from ...numpy._common import ArrayLike

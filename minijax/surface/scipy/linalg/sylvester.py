@@ -16,7 +16,7 @@ import numpy as np
 
 from ....base import errors
 from ....control.calls.jit import composite
-from ....control.loops.while_loop import fori_loop
+from ....control.loop_functions.while_loop import fori_loop
 from ....control.rules.custom_solve import custom_linear_solve
 from ....prims import lax, lax_linalg
 from ....prims.gather.dynamic_slicing import dynamic_update_index_in_dim

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ....base import errors
-from ....control.loops.while_loop import fori_loop, while_loop
+from ....control.loop_functions.while_loop import fori_loop, while_loop
 from ....prims.dot.precision import Precision
 from ....types import dtypes
 from ... import jnp

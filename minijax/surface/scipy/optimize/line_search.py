@@ -18,7 +18,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from ....api.autodiff import value_and_grad
-from ....control.loops.while_loop import while_loop
+from ....control.loop_functions.while_loop import while_loop
 from ....prims.dot.precision import Precision
 from ....types import dtypes
 from ... import jnp

@@ -15,7 +15,7 @@ import math
 import operator
 from typing import Any
 
-from ....control.loops.scan_functions import scan
+from ....control.loop_functions.scan import scan
 from ....types.avals import shaped
 from ...numpy._common import from_host
 from ...numpy.creation import asarray

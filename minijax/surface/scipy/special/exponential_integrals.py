@@ -16,7 +16,7 @@ from typing import Any
 
 import ml_dtypes
 
-from ....control.loops.while_loop import while_loop
+from ....control.loop_functions.while_loop import while_loop
 from ....prims.special.gamma import digamma
 from ...numpy.creation import asarray
 from ._common import *

@@ -22,7 +22,7 @@ from typing import Any
 import ml_dtypes
 
 from ....api.autodiff import jvp
-from ....control.loops.while_loop import fori_loop, while_loop
+from ....control.loop_functions.while_loop import fori_loop, while_loop
 from ....control.rules.custom_jvp import SymbolicZero
 from ...numpy._common import broadcast_to
 from ...numpy.creation import asarray

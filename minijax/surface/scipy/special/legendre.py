@@ -16,7 +16,7 @@ import operator
 from typing import Any
 
 from ....control.arguments import concrete_or_error
-from ....control.loops.scan_functions import scan
+from ....control.loop_functions.scan import scan
 from ....types.avals import shaped
 from ... import jnp
 from ...numpy._common import check_arraylike, from_host

@@ -15,9 +15,9 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from ....control.rules.stop_gradient import stop_gradient
 from ....prims import lax
 from ....prims.special.gamma import log_gap, stirling_rest
+from ....prims.stop_gradient import stop_gradient
 from ...numpy._common import choose
 from ..special._common import in_float32
 from ..special.logarithms import xlog1py, xlogy

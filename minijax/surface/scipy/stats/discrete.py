@@ -10,8 +10,8 @@ from __future__ import annotations
 import functools
 from typing import Any
 
-from ....control.rules.stop_gradient import stop_gradient
 from ....prims import lax
+from ....prims.stop_gradient import stop_gradient
 from ..special._common import by_slopes
 from ..special.gamma import betaln
 from ..special.incomplete import gammaincc

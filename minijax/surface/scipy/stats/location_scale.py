@@ -9,9 +9,9 @@ import functools
 from typing import Any
 
 from ....control.rules.custom_jvp import custom_jvp
-from ....control.rules.stop_gradient import stop_gradient
 from ....prims import lax
 from ....prims.special.double_double import exact_product
+from ....prims.stop_gradient import stop_gradient
 from ....types import dtypes
 from ...nn.activations import log1mexp, log_sigmoid
 from ..special._common import by_slopes, strip_weak_type

@@ -14,8 +14,8 @@ import pytest
 import minijax as mj
 import minijax.numpy as jnp
 from minijax import ffi
+from minijax.control.callbacks.ffi_call import FrozenDict
 from minijax.control.calls.composite import HashableArray
-from minijax.control.effects.ffi_call import FrozenDict
 from minijax.extend import core as jex_core
 from minijax.interpreters import mlir
 from minijax.ir.core import Primitive

@@ -20,7 +20,7 @@ from ...passes.ad_util import core_ops
 from ...prims import lax
 from ...prims.math.cast import cast
 from ..arguments import concrete_or_error
-from ..effects.debugging import debug_callback
+from ..callbacks.debugging import debug_callback
 
 _BLOCKS = 100
 _WIDTH = 30

@@ -24,7 +24,7 @@ from ...runtime.sharding.layouts import Layout
 from ...types import dtypes
 from ...types.avals import AbstractToken, shaped
 from ..calls.composite import HashableArray
-from . import effects
+from ..effects import effects
 from .callbacks import batch_by, check_method
 
 __all__ = ("ffi_call", "ffi_call_p", "ffi_lowering", "build_ffi_lowering_function")

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from ...analysis.key_use import FORWARDS
-from ...base import tree
-from ...ir import core
-from ...ir.core import Missing, Primitive, Tracer
-from ...passes.ad_util import Zero
-from ...prims.explicit_sharding_rules import first_operand_sharding_rule
-from ...types import dtypes
-from ..arguments import check_values
+from ..analysis.key_use import FORWARDS
+from ..base import tree
+from ..ir import core
+from ..ir.core import Missing, Primitive, Tracer
+from ..passes.ad_util import Zero
+from ..types import dtypes
+from .explicit_sharding_rules import first_operand_sharding_rule
 
 # discarded: the result is never used, as in lanes that do not take a branch.  Only then
 # is its cotangent zero; for a tangent that is used, jvp and transpose would disagree.
@@ -62,7 +61,7 @@ def stop_gradient(x: Any) -> Any:
     def stop(v: Any) -> Any:
         if isinstance(v, Tracer):
             return v if dtypes.is_extended(v.dtype) else stop_gradient_p.bind(v)
-        check_values([v], "stop_gradient")
+        core.aval_of(v)  # raises for values of other types
         return v
 
     return tree.map(stop, x)

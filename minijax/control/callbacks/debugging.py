@@ -27,7 +27,7 @@ from ...passes import batch as batching
 from ...passes.ad_util import core_ops
 from ...prims.shape import shapes
 from ...runtime.sharding import placement
-from . import effects
+from ..effects import effects
 from .callbacks import FlatCallback, emit_callback, host_arguments, stage_callback
 
 # ------------------------------------------------------------------------ the primitives

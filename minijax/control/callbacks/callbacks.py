@@ -42,8 +42,8 @@ from ...runtime.sharding.partitioned_placement import PartitionedPlacement, put_
 from ...runtime.sharding.shardings import OneOf, SingleDeviceSharding
 from ...types import dtypes
 from ...types.avals import shaped
+from ..effects import effects
 from ..loops.scan import scan_slices
-from . import effects
 
 # -------------------------------------------------------------------------- emission
 

@@ -21,7 +21,7 @@ from ...runtime.running.compile import OF_THIS_PROCESS
 from ...runtime.sharding import shardings
 from ...runtime.sharding.partition_spec import PartitionSpec
 from ...runtime.sharding.shardings import NamedSharding, SingleDeviceSharding
-from .effects import Effect
+from ..effects.effects import Effect
 
 
 class _InspectionEffect(Effect):

@@ -18,7 +18,7 @@ from ...base import tree
 from ...base.source import function_text
 from ...base.util import split_list
 from ...ir.core import Primitive, aval_of, unsupported
-from . import effects
+from ..effects import effects
 from .callbacks import callback_batch, check_method, result_avals, stage_callback
 from .ffi_call import aliases_text, check_alias, layouts_text, row_major
 

@@ -1,7 +1,8 @@
 """The functions behind `lax.scan`: they check their arguments and stage the body.
 
-The primitive and its rules are in scan.py.  With `loop`, functions that are built on a scan
-(`fori_loop`, `map`) appear under their own names in messages.  Next: while_loop.py.
+The primitive and its rules are in ../loops/scan.py.  With `loop`, functions that are built
+on a scan (`fori_loop`, `map`) appear under their own names in messages.
+Next: while_loop.py.
 """
 
 from __future__ import annotations
@@ -22,10 +23,10 @@ from ...runtime.sharding.partition_spec import PartitionSpec
 from ...types.sizes import size_of
 from .. import body_staging
 from ..arguments import as_value, concrete_or_error
+from ..loops.scan import scan_p
 from ..refs import discharge
 from ..refs.refs import Ref
 from .progress import scan_with_bar, wants_bar
-from .scan import scan_p
 
 
 @boundary
