@@ -1,5 +1,6 @@
 """The public module `minijax.dtypes`."""
 
+from .prims.promotion import TypePromotionError as TypePromotionError
 from .surface.dtypes import bfloat16 as bfloat16
 from .surface.dtypes import canonicalize_dtype as canonicalize_dtype
 from .surface.dtypes import itemsize_bits as itemsize_bits
@@ -7,10 +8,9 @@ from .surface.dtypes import result_type as result_type
 from .surface.dtypes import scalar_type_of as scalar_type_of
 from .surface.numpy.dtype_info import finfo as finfo
 from .surface.numpy.dtype_info import iinfo as iinfo
-from .types.dtypes import TypePromotionError as TypePromotionError
+from .surface.numpy.dtype_kinds import issubdtype as issubdtype
 from .types.dtypes import extended as extended
 from .types.dtypes import float0 as float0
-from .types.dtypes import issubdtype as issubdtype
 from .types.dtypes import prng_key as prng_key
 
 __all__ = [

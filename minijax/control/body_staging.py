@@ -21,8 +21,8 @@ from ..ir.jaxpr import ClosedJaxpr, Jaxpr, eval_jaxpr, lift_consts, permute_jaxp
 from ..ir.manual_axis_rules import missing
 from ..passes.ad_util import core_ops
 from ..passes.stage import cached_on_jaxpr, stage_closed
+from ..prims import promotion
 from ..prims.math.cast import convert_element_type_p
-from ..types import dtypes
 from ..types.avals import AbstractRef, same_type
 from .arguments import ArgNames, signature_of
 from .flat import FlatFun
@@ -304,7 +304,7 @@ def with_dtype(x: Any, dtype: Any) -> Any:
 
 
 def _joins(a: Any, b: Any) -> bool:
-    return bool(dtypes.promote(((a.dtype, True), (b.dtype, False)))[0] == b.dtype)
+    return bool(promotion.promote(((a.dtype, True), (b.dtype, False)))[0] == b.dtype)
 
 
 def unify_weak_types(branches: Sequence[ClosedJaxpr]) -> tuple[ClosedJaxpr, ...]:

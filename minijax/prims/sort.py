@@ -31,6 +31,7 @@ from ..runtime.lowering.context import typed_call
 from ..symbolic.dims import SymbolicDim, exceeds
 from ..types import dtypes
 from ..types.avals import shaped
+from . import dtype_arguments
 from .explicit_sharding_rules import (
     check_replicated,
     elementwise_sharding_rule,
@@ -353,7 +354,7 @@ def _top_k_type(x: Any, *, k: int, axis: int) -> list[Any]:
             x,
             why="`k` exceeds the number of elements.",
         )
-    dtypes.check_holds("top_k", x.shape[axis] - 1, dtypes.int32)
+    dtype_arguments.check_holds("top_k", x.shape[axis] - 1, dtypes.int32)
     shape = (*x.shape[:axis], k, *x.shape[axis + 1 :])
     weak = x.weak_type
     return [shaped(shape, x.dtype, weak), shaped(shape, dtypes.int32, weak)]
@@ -463,7 +464,7 @@ def _approx_type(
     shape = list(x.shape)
     axis = canonical_axis(reduction_dimension, len(shape))
     n = shape[axis]
-    dtypes.check_holds("approx_top_k", n - 1, dtypes.int32)
+    dtype_arguments.check_holds("approx_top_k", n - 1, dtypes.int32)
     if k <= 0 or n < k:
         raise value_problem(
             f"k must be smaller than the size of reduction_dim {n}, got {k}"

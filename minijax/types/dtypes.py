@@ -1,25 +1,19 @@
-"""Dtypes: which exist, their names, their order and their promotion.
+"""Dtypes: which exist, their kinds and their names.
 
 A dtype is a `np.dtype` (NumPy's and ml_dtypes'), or an `ExtendedDType`: an opaque element
-type, such as random keys, stored as a small array of numbers.  Python scalars have *weak*
-types: the type of the other operand wins (`int8(3) + 4` is int8).  Promotion is the least
-upper bound in the lattice that JAX documents.
+type, such as random keys, stored as a small array of numbers.
 
 This module does not depend on arrays.  Next: avals.py, shapes and abstract values.
 """
 
 from __future__ import annotations
 
-import functools
-import warnings
-from collections.abc import Sequence
 from typing import Any
 
 import ml_dtypes
 import numpy as np
 
-from ..base import config, errors, mixing
-from ..base.source import stacklevel
+from ..base import config, errors
 
 bfloat16: Any = np.dtype(ml_dtypes.bfloat16)
 bool_: Any = np.dtype(np.bool_)
@@ -143,8 +137,7 @@ def rules_of(dtype: Any) -> Any:
 # ------------------------------------------------------------- canonical dtypes
 
 _TO_32 = {int64: int32, uint64: uint32, float64: float32, complex128: complex64}
-_PYTHON = {bool: bool_, int: int64, float: float64, complex: complex128}
-PYTHON_SCALARS = tuple(_PYTHON)
+PYTHON_SCALARS = {bool: bool_, int: int64, float: float64, complex: complex128}
 
 
 def canonical(dtype: Any) -> Any:
@@ -166,8 +159,8 @@ def as_dtype(dtype: Any) -> Any:
     if isinstance(dtype, (np.dtype, ExtendedDType)):
         return dtype
     try:
-        if dtype in _PYTHON:
-            return _PYTHON[dtype]
+        if dtype in PYTHON_SCALARS:
+            return PYTHON_SCALARS[dtype]
     except TypeError:  # it cannot be hashed
         check_dtype_argument(dtype, "dtype")
     if dtype is None:
@@ -215,45 +208,6 @@ def is_valid(dtype: Any) -> bool:
 _ALL = frozenset((bool_, *SIGNED, *UNSIGNED, *FLOATS, *COMPLEX, float0))
 
 
-def requested_dtype(dtype: Any, fun: str) -> Any:
-    """Return the dtype that a user's `dtype` argument of `fun` means.
-
-    If x64 is off, a 64-bit dtype is narrowed with a warning, refused, or used, according to
-    `jax_explicit_x64_dtypes`.
-    """
-    if is_extended(dtype):
-        return dtype
-    check_dtype_argument(dtype, fun)
-    requested = as_dtype(dtype)
-    if not is_valid(requested):
-        raise errors.type_error(
-            f"JAX only supports number, bool, and string dtypes, got dtype {dtype} in {fun}",
-            why=f"no array has elements of dtype {requested}.",
-        )
-    if requested not in _TO_32 or config.X64.value:
-        return requested
-    if isinstance(dtype, type) and dtype in _PYTHON:
-        return _TO_32[requested]
-    if config.EXPLICIT_X64.value == "allow":
-        return requested
-    what = f"Explicitly requested dtype {requested} requested in {fun} is not available"
-    if config.EXPLICIT_X64.value == "error":
-        raise errors.value_error(
-            f"{what}. To enable more dtypes, set the jax_enable_x64 or"
-            " allow_explicit_x64_dtypes configuration options.",
-            why="jax_explicit_x64_dtypes='error' refuses dtypes that would be narrowed.",
-            tries=[f"dtype={_TO_32[requested]}", "jax_explicit_x64_dtypes='allow'"],
-        )
-    warnings.warn(
-        f"{what}, and will be truncated to dtype {_TO_32[requested]}. To enable more"
-        " dtypes, set the jax_enable_x64 configuration option or the"
-        " JAX_ENABLE_X64 shell environment variable. See"
-        " https://github.com/jax-ml/jax#current-gotchas for more.",
-        stacklevel=stacklevel(),
-    )
-    return _TO_32[requested]
-
-
 def wide_types() -> bool:
     """Whether 64-bit types may exist: by default, or on explicit request."""
     return bool(config.X64.value) or config.EXPLICIT_X64.value == "allow"
@@ -291,7 +245,7 @@ def scalar_dtype(kind: type) -> Any:
 
 def kind(dtype: Any) -> str:
     """Return 'bool', 'int', 'uint', 'float', 'complex', 'float0' or 'key'."""
-    name = _KINDS.get(dtype)
+    name = KINDS.get(dtype)
     if name is None:
         if is_extended(dtype):
             return "key"
@@ -299,36 +253,36 @@ def kind(dtype: Any) -> str:
     return name
 
 
-_KINDS: dict[Any, str] = {bool_: "bool", float0: "float0"}
-_KINDS.update(dict.fromkeys(SIGNED, "int"))
-_KINDS.update(dict.fromkeys(UNSIGNED, "uint"))
-_KINDS.update(dict.fromkeys(FLOATS, "float"))
-_KINDS.update(dict.fromkeys(COMPLEX, "complex"))
-_KINDS.update(STORED)
+KINDS: dict[Any, str] = {bool_: "bool", float0: "float0"}
+KINDS.update(dict.fromkeys(SIGNED, "int"))
+KINDS.update(dict.fromkeys(UNSIGNED, "uint"))
+KINDS.update(dict.fromkeys(FLOATS, "float"))
+KINDS.update(dict.fromkeys(COMPLEX, "complex"))
+KINDS.update(STORED)
 
 
 def is_float(dtype: Any) -> bool:
-    return _KINDS.get(dtype) == "float"
+    return KINDS.get(dtype) == "float"
 
 
 def is_complex(dtype: Any) -> bool:
-    return _KINDS.get(dtype) == "complex"
+    return KINDS.get(dtype) == "complex"
 
 
 def is_inexact(dtype: Any) -> bool:
-    return _KINDS.get(dtype) in ("float", "complex")
+    return KINDS.get(dtype) in ("float", "complex")
 
 
 def is_integer(dtype: Any) -> bool:
-    return _KINDS.get(dtype) in ("int", "uint")
+    return KINDS.get(dtype) in ("int", "uint")
 
 
 def is_signed(dtype: Any) -> bool:
-    return _KINDS.get(dtype) == "int"
+    return KINDS.get(dtype) == "int"
 
 
 def is_unsigned(dtype: Any) -> bool:
-    return _KINDS.get(dtype) == "uint"
+    return KINDS.get(dtype) == "uint"
 
 
 def is_bool(dtype: Any) -> bool:
@@ -337,13 +291,13 @@ def is_bool(dtype: Any) -> bool:
 
 def is_differentiable(dtype: Any) -> bool:
     """Whether values of this dtype have tangents of the same dtype."""
-    kind = _KINDS.get(dtype)
+    kind = KINDS.get(dtype)
     return kind in ("float", "complex") or (kind is None and tangent_of(dtype) == dtype)
 
 
 def tangent_of(dtype: Any) -> Any:
     """Return the dtype of tangents of values of this dtype."""
-    if _KINDS.get(dtype) in ("float", "complex"):
+    if KINDS.get(dtype) in ("float", "complex"):
         return dtype
     rules = rules_of(dtype)
     return float0 if rules is None else rules.tangent_dtype(dtype)
@@ -368,94 +322,6 @@ def complex_of(dtype: Any) -> Any:
     if is_complex(dtype):
         return dtype
     return complex128 if dtype in (float64, int64, uint64) else complex64
-
-
-def _of_kinds(*kinds: str) -> frozenset[Any]:
-    return frozenset(d for d, k in _KINDS.items() if k in kinds)
-
-
-_CATEGORIES = {
-    np.number: _of_kinds("int", "uint", "float", "complex"),
-    np.integer: _of_kinds("int", "uint"),
-    np.signedinteger: _of_kinds("int"),
-    np.unsignedinteger: _of_kinds("uint"),
-    np.inexact: _of_kinds("float", "complex"),
-    np.floating: _of_kinds("float"),
-    np.complexfloating: _of_kinds("complex"),
-    np.flexible: frozenset((float0,)),
-    np.character: frozenset(),
-}
-
-
-def _category(x: Any) -> bool:
-    """Whether `x` is a scalar class that represents many dtypes."""
-    return isinstance(x, type) and (
-        x is np.generic or x in _CATEGORIES or issubclass(x, extended)
-    )
-
-
-def issubdtype(a: Any, b: Any) -> bool:
-    """Whether dtype or category `a` is a subtype of dtype or category `b`.
-
-    Args:
-      a, b: dtypes, objects that convert to one, or categories such as `numpy.floating`.
-
-    Returns:
-      A bool.
-
-    Raises:
-      TypeError: one of them is not a dtype.
-
-    >>> import numpy as np, ml_dtypes
-    >>> issubdtype(ml_dtypes.bfloat16, np.floating)
-    True
-    """
-    if _category(a):
-        return _category(b) and issubclass(a, b)
-    a, b = (x if _category(x) or is_extended(x) else _as_numpy_dtype(x) for x in (a, b))
-    if is_extended(a):
-        return issubclass(a.type, b) if _category(b) else a is b
-    if not _category(b):
-        return bool(a == b or (b == np.void and a.kind == "V" and a not in _KINDS))
-    return b is np.generic or a in _CATEGORIES.get(b, ())
-
-
-def _as_numpy_dtype(x: Any) -> Any:
-    """Return a dtype as NumPy reads it: None is the default float."""
-    return float64 if x is None else as_dtype(x)
-
-
-def isdtype(dtype: Any, kinds: Any) -> bool:
-    """Whether `dtype` is of one of the array-API `kinds` (or equals one of them)."""
-    dtype = _as_numpy_dtype(dtype)
-    if not isinstance(kinds, tuple):
-        kinds = (kinds,)
-    return any([_is_of_kind(dtype, k) for k in kinds])
-
-
-def _is_of_kind(dtype: Any, k: Any) -> bool:
-    if isinstance(k, str):
-        if k in _API_KINDS:
-            return _KINDS.get(dtype) in _API_KINDS[k]
-        if k not in np.sctypeDict and not hasattr(ml_dtypes, k):
-            raise ValueError(
-                f"Unrecognized kind={k!r} expected one of {list(_API_KINDS)}, or a"
-                " compatible input for jnp.dtype()"
-            )
-    elif isinstance(k, (int, float, complex)) or is_extended(k):
-        raise TypeError(f"Expected kind to be a dtype, string, or tuple; got kind={k}")
-    return bool(dtype == _as_numpy_dtype(k))
-
-
-_API_KINDS = {
-    "bool": ("bool",),
-    "signed integer": ("int",),
-    "unsigned integer": ("uint",),
-    "integral": ("int", "uint"),
-    "real floating": ("float",),
-    "complex floating": ("complex",),
-    "numeric": ("int", "uint", "float", "complex"),
-}
 
 
 def stored(x: Any, dtype: Any) -> np.ndarray[Any, Any]:
@@ -490,203 +356,3 @@ def bits_of(dtype: Any) -> int:
     digits = name.lstrip("uintfloa")
     narrow = name != digits and digits in ("1", "2", "4", "6")
     return int(digits) if narrow else 8 * int(dtype.itemsize)
-
-
-# -------------------------------------------------------------------- promotion
-# The lattice of the type-promotion design: an edge leads to the next larger type.
-# "i*", "f*", "c*" are the weak types of Python's int, float and complex.
-
-_EDGES: dict[Any, tuple[Any, ...]] = {
-    bool_: ("i*",),
-    "i*": (uint2, int2, uint4, int4, uint8, int8),
-    uint2: (),
-    int2: (),
-    uint4: (),
-    int4: (),
-    uint8: (int16, uint16),
-    uint16: (int32, uint32),
-    uint32: (int64, uint64),
-    int8: (int16,),
-    int16: (int32,),
-    int32: (int64,),
-    int64: ("f*",),
-    uint64: ("f*",),
-    "f*": (*SMALL_FLOATS, bfloat16, float16, "c*"),
-    bfloat16: (float32,),
-    float16: (float32,),
-    float32: (float64, complex64),
-    float64: (complex128,),
-    "c*": (complex64,),
-    complex64: (complex128,),
-    complex128: (),
-    **{f8: () for f8 in SMALL_FLOATS},
-}
-for _d, _k in STORED.items():
-    _EDGES[_d] = ()
-    _weak = "f*" if _k == "float" else "i*"
-    _EDGES[_weak] = (*_EDGES[_weak], _d)
-_STRICT_EDGES: dict[Any, tuple[Any, ...]] = {
-    **{d: () for d in _EDGES},
-    "i*": ("f*", *_of_kinds("int", "uint")),
-    "f*": ("c*", *_of_kinds("float")),
-    "c*": COMPLEX,
-    bool_: (),
-}
-
-
-@functools.cache
-def _above(strict: bool) -> dict[Any, frozenset[Any]]:
-    edges = _STRICT_EDGES if strict else _EDGES
-    up: dict[Any, frozenset[Any]] = {}
-
-    def reach(node: Any) -> frozenset[Any]:
-        if node not in up:
-            up[node] = frozenset((node,)).union(*(reach(n) for n in edges[node]))
-        return up[node]
-
-    for node in edges:
-        reach(node)
-    return up
-
-
-def check_holds(name: str, number: Any, dtype: np.dtype[Any]) -> None:
-    """Raise OverflowError if a 32-bit dtype cannot represent a position or a count.
-
-    Symbolic numbers are not checked, nor are other dtypes, which programs choose.
-    """
-    if type(number) is not int or -(2**31) <= number < 2**31:
-        return
-    if dtype == int32 or (dtype == uint32 and not 0 <= number < 2**32):
-        raise errors.error(
-            OverflowError,
-            f"{name}: the number {number} is out of bounds for {dtype}.",
-            why="an array has more elements than 32 bits can count.",
-            tries=["jax.enable_x64(True)", "a dtype of 64 bits"],
-        )
-
-
-class TypePromotionError(ValueError):
-    """No implicit promotion exists between these dtypes."""
-
-
-class OpaqueDtypeError(TypePromotionError, TypeError):
-    """Random keys and float0 do not promote with any other dtype."""
-
-
-def _node(dtype: Any, weak: bool) -> Any:
-    if not weak or dtype == bool_:
-        return dtype
-    return {"int": "i*", "uint": "i*", "float": "f*", "complex": "c*"}[kind(dtype)]
-
-
-@functools.cache
-def _join(nodes: tuple[Any, ...], strict: bool) -> Any:
-    up = _above(strict)
-    for n in nodes:
-        if n not in up:
-            raise errors.ElementError(
-                f"dtype={n!r} is not a valid dtype for JAX type promotion."
-            )
-    common = frozenset.intersection(*(up[n] for n in nodes))
-    best = [n for n in common if common == up[n]]
-    if not best:
-        raise TypePromotionError(_no_path(nodes, strict))
-    return best[0]
-
-
-def _no_path(nodes: tuple[Any, ...], strict: bool) -> str:
-    """Return the message for dtypes without a common one."""
-    names = tuple(str(_WEAK_DTYPE.get(n, n)) for n in nodes)
-    what = f"Input dtypes {names} have no available implicit dtype promotion path"
-    if strict:
-        what += " when jax_numpy_dtype_promotion=strict."
-    else:
-        what += "."
-        kinds = {(kind(n), bits_of(n)) for n in nodes if not isinstance(n, str)}
-        floats = sorted({bits for k, bits in kinds if k == "float" and bits <= 8})
-        families = [f"{bits}-bit floats" for bits in reversed(floats)]
-        if any(k in ("int", "uint") and bits < 8 for k, bits in kinds):
-            families.append("1-bit, 2-bit and 4-bit integers")
-        if families:
-            what += (
-                f" To avoid unintended promotion, {families[0]} do not support"
-                " implicit promotion."
-            )
-    return errors.message(
-        what,
-        why="implicit promotion never discards an explicitly chosen dtype.",
-        tries=["x.astype(...), with the common dtype that you mean"],
-    )
-
-
-_WEAK_DTYPE: dict[Any, type] = {"i*": int, "f*": float, "c*": complex}
-
-
-def promote(pairs: tuple[tuple[Any, bool], ...], wide: bool = False) -> tuple[Any, bool]:
-    """Join (dtype, weak) pairs: return the common dtype, and whether it is weak.
-
-    With `wide` the result may have 64 bits even if arrays may not.
-    """
-    strict = config.PROMOTION.value == "strict"
-    x64 = wide or config.X64.value
-    keeps_64 = not x64 and wide_types() and any(d in _TO_32 for d, _ in pairs)
-    bits = config.DEFAULT_DTYPE_BITS.value
-    try:
-        return _promote(pairs, strict, x64, keeps_64, bits)
-    except OpaqueDtypeError:
-        raise
-    except TypePromotionError:
-        # Strict promotion concerns the user's operands; internal code may mix dtypes.
-        if not strict or mixing.by_user(functools.partial(_mixes, pairs)):
-            raise
-        return _promote(pairs, False, x64, keeps_64, bits)
-
-
-def _mixes(pairs: tuple[tuple[Any, bool], ...], leaves: Sequence[Any]) -> bool:
-    """Whether any of the leaves have dtypes of `pairs` that do not promote strictly."""
-    leaf_nodes = {_node(*pair) for pair in map(_pair_of, leaves) if pair is not None}
-    nodes = tuple(dict.fromkeys(_node(d, w) for d, w in pairs))
-    both = tuple(n for n in nodes if n in leaf_nodes)
-    try:
-        return bool(both) and _join(both, True) is None
-    except TypePromotionError:
-        return True
-
-
-def _pair_of(x: Any) -> tuple[Any, bool] | None:
-    """Return the dtype of an operand, and whether it is weak; None if it has none."""
-    if type(x) in _PYTHON:
-        return scalar_dtype(type(x)), True
-    aval = getattr(x, "aval", x)
-    dtype = getattr(aval, "dtype", None)
-    if not isinstance(dtype, np.dtype) or dtype not in _EDGES:
-        return None
-    dtype = dtype if config.X64.value else narrow(dtype)
-    return dtype, bool(getattr(aval, "weak_type", False))
-
-
-@functools.lru_cache(maxsize=4096)
-def _promote(
-    pairs: tuple[tuple[Any, bool], ...], strict: bool, x64: bool, keeps_64: bool, bits: str
-) -> tuple[Any, bool]:
-    first = pairs[0][0]
-    if all(d == first for d, _ in pairs):
-        return first, all(w for _, w in pairs) and first != bool_
-    if any(is_extended(d) or d == float0 for d, _ in pairs):
-        names = ", ".join(short_name(d) for d, _ in pairs)
-        opaque = next(d for d, _ in pairs if is_extended(d) or d == float0)
-        raise OpaqueDtypeError(
-            f"dtype={opaque} is not a valid dtype for JAX type promotion: dtypes {names}"
-            " have no common dtype."
-        )
-    node = _join(tuple(dict.fromkeys(_node(d, w) for d, w in pairs)), strict)
-    if isinstance(node, str):
-        # All weak: the widest of the dtypes seen of that kind, otherwise the default.
-        kind_of = _WEAK_DTYPE[node]
-        wide = x64 and bits != "32"
-        dtype = _PYTHON[kind_of] if wide else scalar_dtype(kind_of)
-        same = [d for d, _ in pairs if _node(d, True) == node]
-        if same and all(d == same[0] for d in same):
-            dtype = same[0]
-        return dtype, True
-    return node if x64 or keeps_64 else narrow(node), False

@@ -23,7 +23,7 @@ from ...base.tracebacks import boundary
 from ...base.util import merge, pick
 from ...ir import core
 from ...ir.jaxpr import permute_jaxpr, read_vars, unweaken
-from ...prims import lax
+from ...prims import lax, promotion
 from ...prims.math import logic
 from ...prims.shape import creation
 from ...symbolic.dims import SymbolicDim
@@ -278,7 +278,7 @@ def _with_equal_dtypes(lower: Any, lo: Any, upper: Any, up: Any) -> tuple[Any, A
         return lower, upper
     if dtypes.is_integer(lo.dtype) is not dtypes.is_integer(up.dtype):
         lo, up = unweaken(lo), unweaken(up)  # an int and a float must not be promoted
-    dtype, _ = dtypes.promote(((lo.dtype, lo.weak_type), (up.dtype, up.weak_type)))
+    dtype, _ = promotion.promote(((lo.dtype, lo.weak_type), (up.dtype, up.weak_type)))
     try:
         if lo.weak_type and dtype == up.dtype:
             return body_staging.with_dtype(lower, dtype), upper

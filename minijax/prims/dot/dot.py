@@ -27,6 +27,7 @@ from ...ir.explicit_sharding import axes_in, reduction_axes_of
 from ...passes.ad_util import is_linear
 from ...types import dtypes
 from ...types.avals import ShapedArray, shaped
+from .. import dtype_arguments
 from ..elementwise import defjvp, keep_nans
 from ..explicit_sharding_rules import (
     add_lane_to_sharding,
@@ -474,7 +475,7 @@ def element_type(dtype: Any, name: str) -> Any:
     """Return the dtype that `preferred_element_type` means."""
     if dtype is None:
         return None
-    return dtypes.requested_dtype(dtype, name)
+    return dtype_arguments.requested_dtype(dtype, name)
 
 
 def dot(

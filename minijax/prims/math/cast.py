@@ -24,6 +24,7 @@ from ...runtime.arrays.transfers import put_numpy, typed_constant
 from ...runtime.lowering.context import physical
 from ...types import dtypes
 from ...types.avals import shaped
+from .. import dtype_arguments
 from ..elementwise import *
 from ..explicit_sharding_rules import first_operand_sharding_rule
 
@@ -226,7 +227,7 @@ def user_dtype(dtype: Any, fun: str) -> Any:
         return known_dtype
     if dtype is None:
         raise ValueError(f"{fun}: dtype must be specified, got None.")
-    return dtypes.requested_dtype(dtype, fun)
+    return dtype_arguments.requested_dtype(dtype, fun)
 
 
 def warn_if_complex_to_real(old: Any, new: Any) -> None:

@@ -18,6 +18,7 @@ from ...ir.core import Primitive, unsupported
 from ...passes.batch import lane_to_front
 from ...types import dtypes
 from ...types.avals import shaped
+from .. import dtype_arguments
 from ..elementwise import zero_jvp
 from ..explicit_sharding_rules import add_lane_to_sharding, canonicalize_out_sharding
 from ..shape.concatenation import concatenate
@@ -155,7 +156,7 @@ def rng_bit_generator(
     new, bits = rng_bit_generator_p.bind(
         key,
         shape=int_tuple(shape, "shape"),
-        dtype=dtypes.requested_dtype(dtype, "rng_bit_generator"),
+        dtype=dtype_arguments.requested_dtype(dtype, "rng_bit_generator"),
         algorithm=RandomAlgorithm(algorithm),
         out_sharding=canonicalize_out_sharding("rng_bit_generator", out_sharding),
     )

@@ -21,6 +21,7 @@ from ...passes.ad_util import Zero, core_ops
 from ...passes.jvp import jvp_flat
 from ...types import dtypes
 from ...types.avals import shaped
+from .. import dtype_arguments
 from ..elementwise import *
 from ..explicit_sharding_rules import canonicalize_out_sharding
 from ..math.algebraic import add_p, div, mul, mul_p
@@ -433,7 +434,7 @@ def position(name: str, direction: str, worst: Callable[[Any], Any]) -> Primitiv
                 x,
                 why="An empty axis has no positions.",
             )
-        dtypes.check_holds(name, x.shape[axis] - 1, index_dtype)
+        dtype_arguments.check_holds(name, x.shape[axis] - 1, index_dtype)
         return shaped(x.shape[:axis] + x.shape[axis + 1 :], index_dtype)
 
     def batch(axis: Any, args: Any, dims: Any, *, axes: Any, index_dtype: Any) -> Any:

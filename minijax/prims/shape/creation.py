@@ -13,6 +13,7 @@ import numpy as np
 from ...runtime.arrays.transfers import typed_constant
 from ...types import dtypes
 from ...types.avals import shaped
+from .. import dtype_arguments
 from ..elementwise import def_makes_no_nans, zero_jvp
 from ..explicit_sharding_rules import canonicalize_out_sharding
 from .shapes import broadcast, check_sizes, primitive, shape_tuple, type_problem, value_problem
@@ -38,7 +39,7 @@ def _iota_type(*, dtype: Any, shape: Any, dimension: Any, sharding: Any) -> Any:
             f" dimension={dimension} for shape={shape}.",
             why="The numbers increase along an existing axis.",
         )
-    dtypes.check_holds("iota", shape[dimension] - 1, dtype)
+    dtype_arguments.check_holds("iota", shape[dimension] - 1, dtype)
     return shaped(shape, dtype)
 
 
@@ -94,7 +95,7 @@ def broadcasted_iota(
              [0, 1]], dtype=int32)
     """
     return iota_p.bind(
-        dtype=dtypes.requested_dtype(dtype, "broadcasted_iota"),
+        dtype=dtype_arguments.requested_dtype(dtype, "broadcasted_iota"),
         shape=shape_tuple(shape),
         dimension=operator.index(dimension),
         sharding=canonicalize_out_sharding("broadcasted_iota", out_sharding),
@@ -144,7 +145,7 @@ def empty(shape: Any, dtype: Any, *, out_sharding: Any = None) -> Any:
     """
     return empty_p.bind(
         shape=shape_tuple(shape),
-        dtype=dtypes.requested_dtype(dtype, "empty"),
+        dtype=dtype_arguments.requested_dtype(dtype, "empty"),
         out_sharding=canonicalize_out_sharding("empty", out_sharding),
     )
 

@@ -18,7 +18,7 @@ from ...control.arguments import concrete_or_error
 from ...control.calls.jit import composite
 from ...control.rules.custom_jvp import custom_jvp
 from ...ir.core import aval_of
-from ...prims import lax
+from ...prims import lax, promotion
 from ...prims.math.algebraic import rsqrt
 from ...prims.shape.creation import broadcasted_iota
 from ...prims.stop_gradient import stop_gradient
@@ -327,7 +327,7 @@ def _standardize(x, axis, mean, variance, epsilon, where, algorithm: str):
     original = x
     (x,) = promote_args_inexact("standardize", x)
     # Raises if the options forbid promotion and floats are passed with integers.
-    dtypes.promote(tuple((aval_of(v).dtype, aval_of(v).weak_type) for v in (original, x)))
+    promotion.promote(tuple((aval_of(v).dtype, aval_of(v).weak_type) for v in (original, x)))
     if mean is None:
         mean = jnp.mean(x, axis, keepdims=True, where=where)
     centered = x - mean

@@ -27,7 +27,7 @@ from ...ir.core import STATE, Tracer
 from ...ir.core import aval_of as aval_of
 from ...ir.jaxpr import Literal
 from ...passes.stage import JitTracer, StageTrace
-from ...prims import lax
+from ...prims import dtype_arguments, lax, promotion
 from ...prims.explicit_sharding_rules import canonicalize_out_sharding
 from ...prims.math.cast import scalar
 from ...prims.reshard import align_shardings, apply_out_sharding, drop_explicit_sharding
@@ -174,7 +174,7 @@ def scalar_literal(x: Any, aval: Any, dtype: Any, weak: bool) -> Any:
 
 def joint_type(xs: Sequence[Any], types: Sequence[Any]) -> tuple[Any, bool]:
     """Return the promoted dtype and weak type; NumPy scalars alone do not cause 64 bits."""
-    dtype, weak = dtypes.promote(tuple([(a.dtype, a.weak_type) for a in types]))
+    dtype, weak = promotion.promote(tuple([(a.dtype, a.weak_type) for a in types]))
     if dtypes.narrow(dtype) is not dtype and not config.X64.value:
         for x, a in zip(xs, types, strict=True):
             if dtypes.narrow(a.dtype) is not a.dtype and not isinstance(x, np.generic):
@@ -364,7 +364,7 @@ def _promoted(name: str, promote: Callable[..., Any], xs: Sequence[Any]) -> Sequ
     """Promote operands to one dtype; ElementError if one has a dtype such as random keys."""
     try:
         return promote(*xs)
-    except dtypes.OpaqueDtypeError as e:
+    except promotion.OpaqueDtypeError as e:
         dtype_names = ", ".join(str(aval_of(x).dtype) for x in xs)
         raise errors.error(
             errors.ElementError,
@@ -583,7 +583,7 @@ def static_dtype(dtype: Any, name: str) -> Any:
         np_dtype = getattr(dtype, "dtype", None)
     if isinstance(np_dtype, np.dtype) and np_dtype in _SAFE:
         return np_dtype
-    return dtypes.requested_dtype(dtype, name)
+    return dtype_arguments.requested_dtype(dtype, name)
 
 
 # Dtypes of at most 32 bits, which `requested_dtype` would return without a warning.

@@ -18,7 +18,7 @@ from ...control.calls.jit import composite
 from ...ir import core
 from ...ir.core import EVAL, STATE
 from ...ir.explicit_sharding import has_reduction_axes
-from ...prims import lax
+from ...prims import lax, promotion
 from ...prims.dot.dot import check_width, element_type
 from ...prims.explicit_sharding_rules import canonicalize_out_sharding
 from ...symbolic.dims import SymbolicDim
@@ -279,7 +279,7 @@ def _evaluate(
     if preferred is not None:
         dtype, weak = element_type(preferred, "einsum"), False
     else:
-        dtype, weak = dtypes.promote(tuple((a.dtype, a.weak_type) for a in avals))
+        dtype, weak = promotion.promote(tuple((a.dtype, a.weak_type) for a in avals))
     if len(operands) == 1:
         x = _one(as_array(operands[0]), inputs[0], output, dtype)
         return convert(x, dtype, weak)

@@ -22,7 +22,7 @@ from ...base.source import stacklevel
 from ...control.calls.jit import composite
 from ...ir import core
 from ...ir.core import EVAL, STATE, Tracer
-from ...prims import lax
+from ...prims import lax, promotion
 from ...prims.collectives.pcast import vary_as
 from ...prims.explicit_sharding_rules import canonicalize_out_sharding, is_empty_sharding
 from ...prims.math.cast import scalar
@@ -300,7 +300,7 @@ def sequence_dtype(x: Any, kinds: set[type]) -> Any:
             pair = (dtypes.canonical(value.dtype), False)
         if pair not in pairs:
             pairs.append(pair)
-    return dtypes.promote(tuple(pairs))[0]
+    return promotion.promote(tuple(pairs))[0]
 
 
 _RANK = {bool: 0, int: 1, float: 2, complex: 3}
@@ -322,7 +322,7 @@ def stack_nested(x: Sequence[Any], dtype: Any) -> Any:
         for leaf in leaves(x):
             aval = core.aval_of(leaf if is_arraylike(leaf) else np.asarray(leaf))
             pairs.append((aval.dtype, aval.weak_type))
-        dtype = dtypes.promote(tuple(dict.fromkeys(pairs)))[0]
+        dtype = promotion.promote(tuple(dict.fromkeys(pairs)))[0]
     return stack_rows(x, dtype)
 
 

@@ -13,8 +13,10 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 
+from ...prims import promotion
 from ...runtime.arrays.array import Array
 from ...types import dtypes
+from . import dtype_kinds
 from ._common import aval_of, is_arraylike, not_numeric
 from .creation import asarray
 
@@ -135,12 +137,12 @@ def result_type(*args: Any) -> Any:
     """
     if not args:
         raise ValueError("at least one array or dtype is required")
-    return dtypes.canonical(dtypes.promote(tuple(map(_typed, args)))[0])
+    return dtypes.canonical(promotion.promote(tuple(map(_typed, args)))[0])
 
 
 def result_weak_type(*args: Any) -> bool:
     """Whether the type that arrays, numbers and dtypes promote to is weak."""
-    return dtypes.promote(tuple(map(_typed, args)))[1]
+    return promotion.promote(tuple(map(_typed, args)))[1]
 
 
 def _typed(x: Any) -> tuple[Any, bool]:
@@ -193,7 +195,7 @@ def promote_types(a: Any, b: Any) -> Any:
         else:
             pairs.append((dtypes.as_dtype(_dtype_argument(x)), False))
     wide = any(dtypes.canonical(d) != d for d, _ in pairs)
-    return dtypes.promote(tuple(pairs), wide)[0]
+    return promotion.promote(tuple(pairs), wide)[0]
 
 
 def issubdtype(arg1: Any, arg2: Any) -> bool:
@@ -211,7 +213,7 @@ def issubdtype(arg1: Any, arg2: Any) -> bool:
       >>> jnp.issubdtype(jnp.bfloat16, jnp.floating)
       True
     """
-    return dtypes.issubdtype(_dtype_argument(arg1), _dtype_argument(arg2))
+    return dtype_kinds.issubdtype(_dtype_argument(arg1), _dtype_argument(arg2))
 
 
 def isdtype(dtype: Any, kind: Any) -> bool:
@@ -235,7 +237,7 @@ def isdtype(dtype: Any, kind: Any) -> bool:
     """
     kinds = kind if isinstance(kind, tuple) else (kind,)
     np_kinds = tuple([k.dtype if isinstance(k, Array) else k for k in kinds])
-    return dtypes.isdtype(_dtype_argument(dtype), np_kinds)
+    return dtype_kinds.isdtype(_dtype_argument(dtype), np_kinds)
 
 
 def can_cast(from_: Any, to: Any, casting: str = "safe") -> bool:

@@ -18,7 +18,7 @@ from ...base import errors
 from ...control.calls.jit import composite
 from ...control.loop_functions.while_loop import while_loop
 from ...control.rules.custom_jvp import custom_jvp
-from ...prims import lax
+from ...prims import lax, promotion
 from ...prims.elementwise import const
 from ...runtime.arrays.array import ArrayImpl
 from ...types import dtypes
@@ -361,7 +361,7 @@ def _power(x1: Any, x2: Any) -> Any:
     if dtypes.is_integer(_dtype(x2)) and dtypes.is_inexact(_dtype(x1)):
         # The exponent stays an integer: it is exact, and needs no derivative.
         a, b = aval_of(x1), aval_of(x2)
-        dtype, weak = dtypes.promote(((a.dtype, a.weak_type), (b.dtype, b.weak_type)))
+        dtype, weak = promotion.promote(((a.dtype, a.weak_type), (b.dtype, b.weak_type)))
         return lax.pow_p.bind(*promote_shapes("power", convert(x1, dtype, weak), x2))
     x, y = promote_args_numeric("power", x1, x2)
     if dtypes.is_integer(_dtype(x)):

@@ -17,7 +17,7 @@ import numpy as np
 from ...base import errors
 from ...control.calls.jit import composite
 from ...ir import core
-from ...prims import lax
+from ...prims import lax, promotion
 from ...prims.dot.dot import element_type
 from ...prims.dot.precision import canonical as canonical_precision
 from ...prims.explicit_sharding_rules import canonicalize_out_sharding
@@ -61,7 +61,7 @@ def product_type(name: str, a: Any, b: Any, preferred: Any) -> tuple[Any, bool]:
     if preferred is not None:
         return element_type(preferred, name), False
     x, y = core.aval_of(a), core.aval_of(b)
-    return dtypes.promote(((x.dtype, x.weak_type), (y.dtype, y.weak_type)))
+    return promotion.promote(((x.dtype, x.weak_type), (y.dtype, y.weak_type)))
 
 
 def contract(

@@ -18,7 +18,7 @@ from ...control.arguments import concrete_or_error
 from ...control.calls.jit import composite
 from ...ir import core
 from ...ir.core import STATE, Tracer
-from ...prims import lax
+from ...prims import dtype_arguments, lax, promotion
 from ...runtime.arrays import transfers
 from ...runtime.arrays.array import ArrayImpl
 from ...symbolic.dims import SymbolicDim, max_dim
@@ -77,7 +77,7 @@ def arange(
         raise TypeError("arange: start must be a number, got None.")
     requested_dtype = static_dtype(dtype, "arange")
     if requested_dtype is None:
-        requested_dtype = dtypes.promote(tuple(map(type_of_number, values.values())))[0]
+        requested_dtype = promotion.promote(tuple(map(type_of_number, values.values())))[0]
     if dtypes.is_bool(requested_dtype):
         raise TypeError("arange does not make bools, but dtype bool was requested.")
     first, last, by = values["start"], values.get("stop"), values.get("step", 1)
@@ -89,8 +89,8 @@ def arange(
     else:
         size = max(0, math.ceil((last - first) / by))
     if dtypes.is_integer(requested_dtype) and isinstance(size, int) and size:
-        dtypes.check_holds("arange", int(first), requested_dtype)
-        dtypes.check_holds("arange", int(first + (size - 1) * by), requested_dtype)
+        dtype_arguments.check_holds("arange", int(first), requested_dtype)
+        dtype_arguments.check_holds("arange", int(first + (size - 1) * by), requested_dtype)
     out = _range(size, first, by, requested_dtype, step is not None)
     return on_device(out, device, out_sharding)
 

@@ -20,7 +20,7 @@ from ...base import errors
 from ...control.calls.jit import composite
 from ...ir import core
 from ...ir.core import EVAL, STATE
-from ...prims import lax
+from ...prims import dtype_arguments, lax
 from ...prims.reduce.over_axes import highest, lowest
 from ...types import dtypes
 from ._common import *
@@ -201,7 +201,7 @@ def accumulate(
 
 def check_counts(name: str, shape: Sequence[Any], axes: Sequence[int], dtype: Any) -> None:
     """Raise OverflowError if the number of elements along axes may not fit a dtype."""
-    dtypes.check_holds(name, math.prod(shape[i] for i in axes), dtype)
+    dtype_arguments.check_holds(name, math.prod(shape[i] for i in axes), dtype)
 
 
 def sum_axes(x: Any, axes: tuple[int, ...]) -> Any:

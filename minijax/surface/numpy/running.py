@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ...control.calls.jit import composite
-from ...prims import lax
+from ...prims import dtype_arguments, lax
 from ...types import dtypes
 from ._common import *
 from ._function_tables import row
@@ -34,7 +34,7 @@ def running(name: str, op: Callable[..., Any], a, axis, dtype, wide: bool = Fals
     if dtype is None:
         dtype = wide_int(input_dtype) if wide or dtypes.is_bool(input_dtype) else input_dtype
         if dtypes.is_bool(input_dtype):
-            dtypes.check_holds(name, a.shape[at], dtype)
+            dtype_arguments.check_holds(name, a.shape[at], dtype)
     if dtypes.is_bool(dtype):  # any, or all, of the elements so far
         counted = convert(convert(a, dtype), dtypes.int32)
         return convert(op(counted, axis=at), dtype)

@@ -22,7 +22,7 @@ from ...control.arguments import concrete_or_error
 from ...control.calls.jit import composite
 from ...control.loop_functions.while_loop import fori_loop
 from ...ir import core
-from ...prims import lax
+from ...prims import lax, promotion
 from ...prims.elementwise import const
 from ...prims.reshard import drop_explicit_sharding, reshard_to_aval
 from ...runtime.sharding.partition_spec import PartitionSpec
@@ -504,7 +504,7 @@ def ravel_multi_index(
     if dtype is None and not indices:
         kind = dtypes.int_default()
     elif dtype is None:
-        kind = dtypes.promote(tuple((i.dtype, i.aval.weak_type) for i in indices))[0]
+        kind = promotion.promote(tuple((i.dtype, i.aval.weak_type) for i in indices))[0]
     else:
         kind = static_dtype(dtype, "ravel_multi_index")
     for d in (*(i.dtype for i in indices), kind):

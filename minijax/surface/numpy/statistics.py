@@ -15,7 +15,7 @@ from ...base import errors
 from ...control.arguments import concrete_or_error
 from ...control.calls.jit import composite
 from ...ir import core
-from ...prims import lax
+from ...prims import dtype_arguments, lax
 from ...types import dtypes
 from ...types.sizes import index_of
 from . import (
@@ -306,7 +306,7 @@ def bincount(
         length = concrete_or_error(index_of, length, "length of bincount")
     if weights is None:
         weights = dtypes.int_default().type(1)
-        dtypes.check_holds("bincount", x.shape[0], dtypes.int_default())
+        dtype_arguments.check_holds("bincount", x.shape[0], dtypes.int_default())
     elif core.aval_of(weights).shape != x.shape:
         raise ValueError("shape of weights must match shape of x.")
     if out_sharding is None:

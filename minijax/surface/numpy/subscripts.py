@@ -19,7 +19,7 @@ import numpy as np
 from ...base import config, errors
 from ...ir import core
 from ...ir.core import Tracer
-from ...prims import lax
+from ...prims import dtype_arguments, lax
 from ...prims.shape.ds import Slice
 from ...runtime.arrays.array import ArrayImpl
 from ...runtime.arrays.transfers import typed_constant
@@ -514,7 +514,7 @@ def wrap(index: Any, n: int) -> Any:
             return index
     if exceeds(n, 2**31 - 1) and dtype == dtypes.int32:
         dtype = dtypes.canonical(dtypes.int64)
-        dtypes.check_holds("indexing", n - 1, dtype)
+        dtype_arguments.check_holds("indexing", n - 1, dtype)
         index = lax.convert_element_type(index, dtype)
     zero = typed_constant(0, dtype)
     if isinstance(n, SymbolicDim):

@@ -19,7 +19,7 @@ from ...base import config, errors
 from ...control.calls.jit import composite
 from ...ir import core
 from ...ir.core import EVAL, STATE
-from ...prims import lax
+from ...prims import lax, promotion
 from ...runtime.arrays.array import Array, ArrayImpl
 from ...types import dtypes
 from . import indexing, subscripts
@@ -206,7 +206,7 @@ def _write_first(xs: Sequence[Any], plan: Plan, *options: Any) -> Any:
 
 def check_dtypes(dtype: Any, weak: bool, y: Any) -> None:
     """Warn when values of type `y` do not fit an array of `dtype`."""
-    joint, _ = dtypes.promote(((dtype, weak), (y.dtype, y.weak_type)))
+    joint, _ = promotion.promote(((dtype, weak), (y.dtype, y.weak_type)))
     if joint != dtype:
         warnings.warn(
             "scatter inputs have incompatible types: cannot safely cast value from"

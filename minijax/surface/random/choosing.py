@@ -22,6 +22,7 @@ from ...base.util import canonical_axis
 from ...control.arguments import concrete_or_error
 from ...control.calls.jit import composite
 from ...ir.core import aval_of
+from ...prims import dtype_arguments
 from ...prims.math.algebraic import add, mul, neg, sub
 from ...prims.math.cast import bitcast_convert_type, convert_element_type
 from ...prims.math.elementary import log, log1p
@@ -494,7 +495,7 @@ def choice(
         n = aval_of(a).shape[axis]
     else:
         a = None
-    dtypes.check_holds("choice", n - 1, dtypes.int_default())
+    dtype_arguments.check_holds("choice", n - 1, dtypes.int_default())
     num_samples = math.prod(shape)
     if n < 1 and num_samples > 0:
         raise value_problem(

@@ -19,6 +19,7 @@ from ...base import config, errors, source
 from ...control.calls.jit import composite
 from ...ir import core
 from ...ir.core import Tracer, aval_of
+from ...prims import dtype_arguments, promotion
 from ...prims.math.cast import convert_element_type
 from ...prims.random.implementations import find_impl
 from ...prims.random.key_arrays import random_wrap_p
@@ -199,7 +200,7 @@ def float_dtype(name: str, dtype: Any) -> Any:
 
 def checked_dtype(name: str, dtype: Any, accepts: Any, kind: str) -> Any:
     """Return the canonical form of a dtype argument; raise ValueError unless accepted."""
-    canonical = dtypes.requested_dtype(dtype, name)
+    canonical = dtype_arguments.requested_dtype(dtype, name)
     if not accepts(canonical):
         raise value_problem(
             f"dtype argument to `{name}` must be {kind}, got {canonical}",
@@ -289,10 +290,10 @@ def safely(name: str, x: Any, dtype: Any) -> Any:
       TypePromotionError: precision would be lost.
     """
     aval = aval_of(x)
-    promoted, _ = dtypes.promote(((aval.dtype, aval.weak_type), (dtype, False)))
+    promoted, _ = promotion.promote(((aval.dtype, aval.weak_type), (dtype, False)))
     if promoted != dtype:
         raise problem(
-            dtypes.TypePromotionError,
+            promotion.TypePromotionError,
             f"In arguments to {name}, cannot safely cast argument of type {aval.dtype}"
             f" to {dtype}",
             x,

@@ -23,6 +23,7 @@ from ...control.calls.jit import composite
 from ...control.loop_functions.scan import run_scan
 from ...control.loop_functions.while_loop import while_loop
 from ...ir.core import aval_of
+from ...prims import dtype_arguments
 from ...prims.math.algebraic import add, div, mul, neg, sqrt, sub
 from ...prims.math.cast import convert_element_type
 from ...prims.math.elementary import log, log1p
@@ -57,7 +58,9 @@ __all__ = ("rademacher", "geometric", "poisson", "binomial", "multinomial")
 
 
 def _any_dtype(name: str, dtype: Any) -> Any:
-    return dtypes.int_default() if dtype is None else dtypes.requested_dtype(dtype, name)
+    return (
+        dtypes.int_default() if dtype is None else dtype_arguments.requested_dtype(dtype, name)
+    )
 
 
 def _int_dtype(name: str, dtype: Any) -> Any:
@@ -507,6 +510,6 @@ def multinomial(
     if dtype is None:
         dtype = dtypes.float_default()
     else:
-        dtype = dtypes.requested_dtype(dtype, "multinomial")
+        dtype = dtype_arguments.requested_dtype(dtype, "multinomial")
     shape = None if shape is None else static_shape(shape, "multinomial")
     return _multinomial(key, n, p, shape, dtype, unroll)

@@ -17,6 +17,7 @@ import numpy as np
 
 from ...control.calls.jit import composite
 from ...ir.core import aval_of
+from ...prims import dtype_arguments
 from ...prims.math.algebraic import add, div, mul, sub
 from ...prims.math.cast import bitcast_convert_type, convert_element_type
 from ...prims.math.logic import (
@@ -394,7 +395,7 @@ def randint(
     if dtype is None:
         dtype = dtypes.int_default()
     else:
-        dtype = dtypes.requested_dtype(dtype, "randint")
+        dtype = dtype_arguments.requested_dtype(dtype, "randint")
         if not dtypes.is_integer(dtype):
             raise type_problem(
                 f"randint only accepts integer dtypes, got {dtype}",

@@ -18,7 +18,7 @@ from ...ir.core import Primitive, aval_of
 from ...passes import ad_util
 from ...passes.ad_util import Zero, is_linear
 from ...passes.batch import move_lane
-from ...prims import lax
+from ...prims import lax, promotion
 from ...prims.dot.dot import dot_shape, free_axes, product_dtype
 from ...types import dtypes
 from ...types.avals import shaped
@@ -451,7 +451,7 @@ def _spdot_type(
         batch_shape[i] = out.shape[i]
     nse = _pair_nse(lhs, rhs, dimension_numbers, out.shape)
     n_sparse = lhs.n_sparse + rhs.n_sparse - 2 * len(lhs_c)
-    index = dtypes.promote(((lhs_indices.dtype, False), (rhs_indices.dtype, False)))[0]
+    index = promotion.promote(((lhs_indices.dtype, False), (rhs_indices.dtype, False)))[0]
     return [
         shaped((*batch_shape, nse), out.dtype),
         shaped((*batch_shape, nse, n_sparse), index),

@@ -15,8 +15,7 @@ from typing import Any, NamedTuple
 
 from ...base import errors, tree
 from ...ir.core import aval_of
-from ...prims import lax
-from ...types import dtypes
+from ...prims import lax, promotion
 from .. import jnp
 from .base import JAXSparse, SparseInfo
 from .bcoo import BCOO, check_integers, fits
@@ -221,7 +220,9 @@ def pairs_of(indices: Any, indptr: Any) -> Any:
     """Return the row and column of each stored element, (..., nse, 2)."""
     rows = rows_of(indptr, shape_of(indices)[-1])
     axis = len(shape_of(indices))
-    dtype = dtypes.promote(((aval_of(indices).dtype, False), (aval_of(rows).dtype, False)))[0]
+    dtype = promotion.promote(((aval_of(indices).dtype, False), (aval_of(rows).dtype, False)))[
+        0
+    ]
     batch = span(shape_of(indices)[:-1], shape_of(rows)[:-1])
     columns = [
         lax.expand_dims(broadcast_to_batch(lax.convert_element_type(x, dtype), batch), (axis,))

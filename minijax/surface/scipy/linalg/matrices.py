@@ -16,7 +16,7 @@ import numpy as np
 from ....base import errors
 from ....control.calls.jit import composite
 from ....ir.core import aval_of
-from ....prims import lax
+from ....prims import dtype_arguments, lax
 from ....runtime.arrays import transfers
 from ....symbolic.dims import SymbolicDim
 from ....types import dtypes
@@ -568,7 +568,7 @@ def hadamard(n: int, dtype: DTypeLike = int) -> Any:
     odd = np.zeros((n, n), np.int8)
     for k in range(n.bit_length()):
         odd ^= ((index[:, None] & index) >> k & 1).astype(np.int8)
-    dtype = dtypes.requested_dtype(float if dtype is None else dtype, "hadamard")
+    dtype = dtype_arguments.requested_dtype(float if dtype is None else dtype, "hadamard")
     return _own((1 - 2 * odd).astype(dtype))
 
 
@@ -624,7 +624,7 @@ def dft(n: int, scale: str | None = None, *, dtype: DTypeLike | None = None) -> 
     if dtype is None:
         dtype = dtypes.complex_of(dtypes.float_default())
     else:
-        dtype = dtypes.requested_dtype(dtype, "dft")
+        dtype = dtype_arguments.requested_dtype(dtype, "dft")
         if not dtypes.is_complex(dtype):
             raise ValueError(f"dtype must be a complex floating-point type; got {dtype}.")
     n = _size(n)
