@@ -108,7 +108,7 @@ _FILLED_BY = {
     "jit_methods": "api.aot",
     "overridden": "views.lowering_overrides",
     "param_by_jax_name": "views.jax_params",
-    "primitive_attribute": "views.primitives",
+    "library_attribute": "views.attributes",
     "bind_params": "views.subfuns",
     "bind_functions": "views.subfuns",
     "tracer_errors": "text.tracer_errors",

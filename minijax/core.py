@@ -12,7 +12,7 @@ _TABLE = {
     "ir.check": "JaxprTypeError check_jaxpr",
     "ir.core": "Tracer is_concrete pytype_aval_mappings=aval_rules valid_jaxtype:=is_value",
     "passes.ad_util": "aval_mapping_handlers=mappings",
-    "ir.debug_info": "DebugInfo",
+    "views.attributes": "DebugInfo",
     "ir.jaxpr": "Atom ClosedJaxpr DropVar Jaxpr Literal Var eval_jaxpr no_effects",
     "types.avals": "AbstractToken AbstractValue ShapedArray abstract_token",
     "views.primitives": "CallPrimitive Primitive call call_impl jaxpr_as_fun",

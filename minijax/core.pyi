@@ -10,7 +10,6 @@ from .ir.core import Tracer as Tracer
 from .ir.core import aval_rules as pytype_aval_mappings
 from .ir.core import is_concrete as is_concrete
 from .ir.core import is_value as valid_jaxtype
-from .ir.debug_info import DebugInfo as DebugInfo
 from .ir.jaxpr import Atom as Atom
 from .ir.jaxpr import ClosedJaxpr as ClosedJaxpr
 from .ir.jaxpr import DropVar as DropVar
@@ -26,6 +25,7 @@ from .types.avals import AbstractToken as AbstractToken
 from .types.avals import AbstractValue as AbstractValue
 from .types.avals import ShapedArray as ShapedArray
 from .types.avals import abstract_token as abstract_token
+from .views.attributes import DebugInfo as DebugInfo
 from .views.primitives import CallPrimitive as CallPrimitive
 from .views.primitives import Primitive as Primitive
 from .views.primitives import call as call

@@ -193,7 +193,7 @@ def test_help_on_methods_of_arrays_before_the_first_is_called():
     program = """
 import inspect
 import minijax as jax
-from minijax.ir import array_methods
+from minijax.runtime.arrays import array_methods
 names = [n for n in (*array_methods.METHODS, *array_methods.PROPERTIES) if not n.startswith("_")]
 x = jax.device_put(1.0)
 assert len(inspect.getdoc(x.sum)) > 100

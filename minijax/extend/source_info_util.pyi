@@ -1,7 +1,7 @@
 """The public module `minijax.extend.source_info_util`."""
 
-from ..ir.debug_info import NameStack as NameStack
-from ..ir.debug_info import SourceInfo as SourceInfo
+from ..views.attributes import NameStack as NameStack
+from ..views.attributes import SourceInfo as SourceInfo
 from ..views.sources import current as current
 from ..views.sources import current_name_stack as current_name_stack
 from ..views.sources import extend_name_stack as extend_name_stack

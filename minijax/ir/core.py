@@ -58,16 +58,16 @@ def unsupported(reason: str, error: type[Exception] = NotImplementedError) -> An
 
 
 class LibraryAttribute:
-    """An attribute of primitives that only libraries read; views/ defines its value.
+    """An attribute that only libraries read: views/attributes.py defines its value.
 
-    A descriptor, since a `__getattr__` would slow down every attribute of primitives.
+    A descriptor, since a `__getattr__` would slow down every other attribute.
     """
 
     def __set_name__(self, owner: type, name: str) -> None:
-        self.name = name
+        self.owner, self.name = owner, name
 
-    def __get__(self, prim: Any, kind: type | None = None) -> Any:
-        return hooks.primitive_attribute.call(prim, self.name)
+    def __get__(self, x: Any, kind: type | None = None) -> Any:
+        return hooks.library_attribute.call(x, self.owner, self.name)
 
 
 class Primitive:
@@ -267,6 +267,8 @@ class Trace:
     allows_capture = False  # whether programs inside it may capture its tracers as constants
     parent: Trace
     memo: dict[Any, Any]  # data of higher layers; set by the first layer that needs it
+    main: Any = LibraryAttribute()
+    full_raise: Any = LibraryAttribute()
 
     def __init__(self, parent: Trace) -> None:
         self.parent = parent
@@ -279,15 +281,6 @@ class Trace:
     def compiled_rules(self, hook: hooks.Hook) -> Rule | None:
         """Return what runs compiled rules of one kind: a function in evaluation, else None."""
         return None
-
-    @property
-    def main(self) -> Trace:
-        """The trace itself, which is what JAX's attribute of this name identifies."""
-        return self
-
-    def full_raise(self, x: Any) -> Any:
-        """Return `x` unchanged: a trace accepts any value.  Libraries call this."""
-        return x
 
     def describe(self) -> str:
         """Return what is being traced, for messages."""
@@ -519,12 +512,14 @@ def stack_text() -> str:
 
 
 class Tracer:
-    """A value of a trace.  Array methods and operators come from array_methods.py."""
+    """A value of a trace.  Array methods and operators come from `surface/`."""
 
     __slots__ = ("__weakref__", "_trace", "aval")
     __array_priority__ = 1000
     _trace: Trace
     aval: Any
+    full_lower: Any = LibraryAttribute()
+    to_concrete_value: Any = LibraryAttribute()
 
     def __init__(self, trace: Any, aval: Any) -> None:
         self._trace = trace
@@ -554,13 +549,6 @@ class Tracer:
     def concrete(self) -> Any:
         """Return the concrete value inside, or None."""
         return None
-
-    # Two methods that libraries call: for the value itself and for its concrete value.
-    def full_lower(self) -> Any:
-        return self
-
-    def to_concrete_value(self) -> Any:
-        return self.concrete()
 
     def origin(self) -> str | None:
         """Return where this value comes from, for messages, or None."""

@@ -99,8 +99,8 @@ overridden = Hook("overridden")
 first_nan = Hook("first_nan")
 # (primitive, params, name) -> the param under the name that JAX gives it; or KeyError
 param_by_jax_name = Hook("param_by_jax_name")
-# (primitive, name) -> an attribute under JAX's name that only libraries read
-primitive_attribute = Hook("primitive_attribute")
+# (object or None, its class, name) -> an attribute under JAX's name that only libraries read
+library_attribute = Hook("library_attribute")
 # (primitive, params) -> the params to bind it with, some of which are functions
 bind_params = Hook("bind_params")
 # (primitive, args, params with functions) -> results

@@ -10,6 +10,7 @@ check.py verifies it, and text/printer.py prints it.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from itertools import chain
 from typing import Any
 
@@ -17,15 +18,7 @@ from ..base import depth, errors
 from ..base.source import Source
 from ..types.avals import DEVICE, AbstractRef, ShapedArray
 from . import core, explicit_sharding, hooks, manual_axis_rules
-from .core import Primitive, stack_text
-from .debug_info import (
-    DEFAULT_CONTEXT,
-    DebugInfo,
-    EquationContext,
-    NameStack,
-    SourceInfo,
-    named_by,
-)
+from .core import LibraryAttribute, Primitive, stack_text
 from .names import within
 
 no_effects: frozenset[Any] = frozenset()
@@ -112,6 +105,8 @@ class Equation:
     """
 
     __slots__ = ("_in", "_out", "_second", "names", "params", "primitive", "source")
+    source_info: Any = LibraryAttribute()
+    ctx: Any = LibraryAttribute()
 
     def __init__(
         self,
@@ -169,14 +164,6 @@ class Equation:
         rule = self.primitive.effects
         return no_effects if rule is None else rule(self.params)
 
-    @property
-    def source_info(self) -> SourceInfo:
-        return SourceInfo(self.source, NameStack(self.names))
-
-    @property
-    def ctx(self) -> EquationContext:
-        return DEFAULT_CONTEXT
-
     def replace(self, **changes: Any) -> Equation:
         """A copy with some fields changed."""
         if (info := changes.pop("source_info", None)) is not None:
@@ -208,6 +195,7 @@ class Jaxpr:
         *("name", "outvars"),
     )
     is_high = False  # there is one level of programs
+    debug_info: Any = LibraryAttribute()
 
     def __init__(
         self,
@@ -216,7 +204,7 @@ class Jaxpr:
         outvars: Sequence[Any],
         eqns: Sequence[Equation],
         effects: Iterable[Any] | None = None,
-        debug_info: DebugInfo | None = None,
+        debug_info: Any = None,
         is_high: bool = False,
         *,
         name: str = "",
@@ -239,9 +227,8 @@ class Jaxpr:
         self.memo: dict[Any, Any] = {}  # results that analyses and transformations cached
 
     def __reduce__(self) -> Any:
-        info = DebugInfo("", self.name, tuple(self.arg_names), None)
-        fields = (self.constvars, self.invars, self.outvars, self.eqns, None, info)
-        return Jaxpr, fields
+        fields = (self.constvars, self.invars, self.outvars, self.eqns)
+        return partial(Jaxpr, name=self.name, arg_names=tuple(self.arg_names)), fields
 
     @property
     def effects(self) -> frozenset[Any]:
@@ -258,11 +245,6 @@ class Jaxpr:
                 )
             self._effects = effects
         return self._effects
-
-    @property
-    def debug_info(self) -> DebugInfo:
-        names = tuple(self.arg_names) or None
-        return DebugInfo("jit", self.name or None, names, None)
 
     @property
     def in_avals(self) -> list[Any]:
@@ -295,6 +277,12 @@ class Jaxpr:
 
     def _repr_pretty_(self, p: Any, cycle: bool) -> None:
         p.text(str(self))
+
+
+def named_by(debug_info: Any) -> dict[str, Any]:
+    """Return the fields of a jaxpr that its `debug_info`, in JAX's form, determines."""
+    name = (debug_info.func_src_info or "").partition(" ")[0]
+    return {"name": name, "arg_names": tuple(debug_info.arg_names or ())}
 
 
 class ClosedJaxpr:
@@ -338,7 +326,7 @@ class ClosedJaxpr:
         return self.jaxpr.effects
 
     @property
-    def debug_info(self) -> DebugInfo:
+    def debug_info(self) -> Any:
         return self.jaxpr.debug_info
 
     @property

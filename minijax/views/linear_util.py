@@ -19,7 +19,7 @@ from ..base import tree
 from ..base.source import function_text, name_of
 from ..control.arguments import ArgNames, resolve_statics
 from ..ir import core
-from ..ir.debug_info import DebugInfo
+from .attributes import DebugInfo
 
 
 class StoreException(Exception):

@@ -17,7 +17,6 @@ from jaxlib.mlir import ir
 
 from ..ir import core
 from ..ir.core import Primitive, Rule
-from ..ir.debug_info import NameStack
 from ..ir.jaxpr import ClosedJaxpr, Jaxpr
 from ..runtime.backends import client
 from ..runtime.backends import jaxlib_compat as compat
@@ -25,6 +24,7 @@ from ..runtime.lowering import context as lower
 from ..runtime.lowering.context import Lowering
 from ..runtime.lowering.mlir_context import context, register_own, upstream_dialects
 from ..types.avals import AbstractToken, ShapedArray, shaped
+from .attributes import NameStack
 from .meshes import ShardingContext, SPMDAxisContext
 from .rules import Adapted
 

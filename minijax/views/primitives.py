@@ -11,42 +11,10 @@ from collections.abc import Callable, Sequence
 from types import MethodType
 from typing import Any
 
-from ..ir import core, hooks
+from ..ir import core
 from ..ir.core import Missing, Rule
 from ..ir.jaxpr import ClosedJaxpr, no_effects
 from .subfuns import bind_call
-
-
-class ForLibraries:
-    """Attributes of primitives that only libraries read, under JAX's names."""
-
-    # Whether the first argument of `bind` is a function.
-    call_primitive = map_primitive = False
-
-    def bind_with_trace(
-        self, trace: core.Trace, args: Sequence[Any], avals: Sequence[Any], params: Any
-    ) -> Any:
-        """Apply the primitive under `trace`; `avals` is unused, since operands have types."""
-        del avals
-        with core.current(trace):
-            return self.bind(*args, **params)  # type: ignore[attr-defined]
-
-    def abstract_eval(self, *avals: Any, **params: Any) -> tuple[Any, frozenset[Any]]:
-        """Return the type(s) of the result(s), and the effects."""
-        prim: Any = self
-        effects = no_effects if prim.effects is None else prim.effects(params)
-        return prim.abstract(*avals, **params), effects
-
-    def get_bind_params(self, params: dict[str, Any]) -> dict[str, Any]:
-        """Return the params with which `bind` repeats an equation."""
-        return dict(params)
-
-
-@hooks.primitive_attribute.fill
-def primitive_attribute(prim: core.Primitive | None, name: str) -> Any:
-    """Return an attribute of `ForLibraries`, as a method of `prim` if it is a function."""
-    value = vars(ForLibraries)[name]
-    return value if prim is None or not callable(value) else MethodType(value, prim)
 
 
 class _AnyPrimitive(type):

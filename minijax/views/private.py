@@ -59,7 +59,7 @@ MODULES: dict[str, tuple[str, dict[str, str]]] = {
         "control.calls.jit_primitive": "closed_call_p",
         "control.refs.refs": "Ref empty_ref free_ref freeze",
         "ir.core": "EvalTrace",
-        "ir.debug_info": "JaxprEqnContext=EquationContext",
+        "views.attributes": "JaxprEqnContext=EquationContext",
         "runtime.lowering.context": "physical_aval=physical",
         "types.manual_axes": "ManualAxisType",
         "views.backends": "safe_map safe_zip",
@@ -141,7 +141,7 @@ MODULES: dict[str, tuple[str, dict[str, str]]] = {
     "lax.linalg": ("lax.linalg", {"views.numbers": "lu_solve"}),
     "lax.parallel": ("lax", {}),
     "lax.scaled_dot": ("", {"prims.dot.ragged": "scaled_dot"}),
-    "linear_util": ("extend.linear_util", {"ir.debug_info": "DebugInfo"}),
+    "linear_util": ("extend.linear_util", {"views.attributes": "DebugInfo"}),
     "mesh": ("sharding", {
         "views.meshes": "ResourceEnv thread_resources",
     }),

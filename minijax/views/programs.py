@@ -9,7 +9,6 @@ import ml_dtypes
 import numpy as np
 
 from ..ir.core import Primitive
-from ..ir.debug_info import EquationContext, SourceInfo
 from ..ir.jaxpr import Equation, Jaxpr, Var, params_of
 from ..passes.batch import no_name
 from ..runtime.arrays.array import Array
@@ -17,6 +16,7 @@ from ..runtime.arrays.tokens import Token as Token
 from ..text.printer import WIDTH, Printer
 from ..types import dtypes
 from ..types.avals import AbstractValue
+from .attributes import EquationContext, SourceInfo
 from .traces import to_value
 
 Effects = Set

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from ..base import source, tracebacks
 from ..base.source import Source
 from ..ir.core import STATE
-from ..ir.debug_info import NameStack, SourceInfo
+from .attributes import NameStack, SourceInfo
 
 
 def current() -> SourceInfo:

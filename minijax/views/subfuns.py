@@ -17,9 +17,9 @@ from ..control.rules.custom_jvp import SymbolicZero, as_zero, custom_jvp_call_p,
 from ..control.rules.custom_vjp_call import custom_vjp_call_p
 from ..ir import core, hooks
 from ..ir.core import Primitive
-from ..ir.debug_info import DebugInfo
 from ..passes.ad_util import Zero, instantiate
 from ..passes.stage import hoist_tracers, stage
+from .attributes import DebugInfo
 from .jax_params import out_trees
 from .linear_util import WrappedFun
 

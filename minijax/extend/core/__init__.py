@@ -9,7 +9,7 @@ _TABLE = {
     "control.effects.effects": "Effect",
     "ir.check": "JaxprTypeError check_jaxpr",
     "ir.core": "valid_jaxtype:=is_value",
-    "ir.debug_info": "DebugInfo",
+    "views.attributes": "DebugInfo",
     "ir.jaxpr": "ClosedJaxpr DropVar Jaxpr Literal Var no_effects",
     "types.avals": "AbstractToken",
     "views.primitives": "CallPrimitive Primitive call_impl jaxpr_as_fun",

@@ -5,7 +5,6 @@ from ...control.effects.effects import Effect as Effect
 from ...ir.check import JaxprTypeError as JaxprTypeError
 from ...ir.check import check_jaxpr as check_jaxpr
 from ...ir.core import is_value as valid_jaxtype
-from ...ir.debug_info import DebugInfo as DebugInfo
 from ...ir.jaxpr import ClosedJaxpr as ClosedJaxpr
 from ...ir.jaxpr import DropVar as DropVar
 from ...ir.jaxpr import Jaxpr as Jaxpr
@@ -13,6 +12,7 @@ from ...ir.jaxpr import Literal as Literal
 from ...ir.jaxpr import Var as Var
 from ...ir.jaxpr import no_effects as no_effects
 from ...types.avals import AbstractToken as AbstractToken
+from ...views.attributes import DebugInfo as DebugInfo
 from ...views.primitives import CallPrimitive as CallPrimitive
 from ...views.primitives import Primitive as Primitive
 from ...views.primitives import call_impl as call_impl

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from ...base import errors, tree
-from ...ir import array_methods, core, hooks
+from ...ir import core, hooks
 from ...text import tracer_errors
 from ...types import dtypes
 from ...types.avals import ShapedArray, numpy_aval, shaped
@@ -28,7 +28,7 @@ from ..backends import jaxlib_compat as compat
 from ..sharding import shardings
 from ..sharding.layouts import Format, layout_of
 from ..sharding.placement import placement, placement_of
-from . import array_impl_methods
+from . import array_impl_methods, array_methods
 from .array_impl_methods import ArrayImpl as ArrayImpl
 from .shards import shard_buffers
 from .tokens import Token, is_token

@@ -4,7 +4,7 @@
 it.  For an operand that is not an array, it returns NotImplemented, and Python tries the
 operand's own operator. Methods are the functions of the same names.
 
-Next: ir/array_methods.py, which lists the methods that are installed here.
+Next: runtime/arrays/array_methods.py, which lists the methods that are installed here.
 """
 
 from __future__ import annotations
@@ -17,10 +17,11 @@ import numpy as np
 
 from ...base import errors, util
 from ...control.calls.jit import composite
-from ...ir import array_methods, core, hooks
+from ...ir import core, hooks
 from ...ir.core import EVAL, STATE, Tracer
 from ...prims import lax
 from ...runtime.arrays import array as arrays
+from ...runtime.arrays import array_methods
 from ...runtime.arrays.array import ArrayImpl
 from ...runtime.arrays.row_access import is_row_sharded, iterate_rows
 from ...runtime.sharding import placement

@@ -1,7 +1,7 @@
-"""Names, source locations and contexts of jaxprs and equations, in the form that JAX has.
+"""Attributes of the core's objects that only libraries read, in the form that JAX has.
 
-Libraries read them from jaxprs; minijax itself stores plain strings and `Source` objects.
-Next: jaxpr.py.
+The core declares them (`LibraryAttribute`), and this file defines them: attributes of
+primitives and traces, names and source locations of jaxprs and equations.  Next: primitives.py.
 """
 
 from __future__ import annotations
@@ -12,6 +12,8 @@ from typing import Any, NamedTuple
 
 from ..base.source import Source
 from ..base.util import pick
+from ..ir import core, hooks
+from ..ir.jaxpr import Equation, Jaxpr, no_effects
 
 
 class DebugInfo(NamedTuple):
@@ -53,12 +55,6 @@ class DebugInfo(NamedTuple):
         return None if paths is None else tuple(pick(paths, keep))
 
 
-def named_by(info: DebugInfo) -> dict[str, Any]:
-    """Return the fields of a jaxpr that a `DebugInfo` determines."""
-    name = (info.func_src_info or "").partition(" ")[0]
-    return {"name": name, "arg_names": tuple(info.arg_names or ())}
-
-
 class NameStack(str):
     """The names of scopes and transformations around an operation: `outer/jvp(inner)`."""
 
@@ -98,3 +94,92 @@ class EquationContext:
 
 
 DEFAULT_CONTEXT = EquationContext()
+
+
+# ------------------------------------------------------------- attributes, by class
+
+
+class _OfPrimitives:
+    """Attributes of primitives."""
+
+    # Whether the first argument of `bind` is a function.
+    call_primitive = map_primitive = False
+
+    def bind_with_trace(
+        self, trace: core.Trace, args: Sequence[Any], avals: Sequence[Any], params: Any
+    ) -> Any:
+        """Apply the primitive under `trace`; `avals` is unused, since operands have types."""
+        del avals
+        with core.current(trace):
+            return self.bind(*args, **params)  # type: ignore[attr-defined]
+
+    def abstract_eval(self, *avals: Any, **params: Any) -> tuple[Any, frozenset[Any]]:
+        """Return the type(s) of the result(s), and the effects."""
+        prim: Any = self
+        effects = no_effects if prim.effects is None else prim.effects(params)
+        return prim.abstract(*avals, **params), effects
+
+    def get_bind_params(self, params: dict[str, Any]) -> dict[str, Any]:
+        """Return the params with which `bind` repeats an equation."""
+        return dict(params)
+
+
+class _OfEquations:
+    """Attributes of equations."""
+
+    ctx = DEFAULT_CONTEXT
+
+    @property
+    def source_info(self) -> SourceInfo:
+        eqn: Any = self
+        return SourceInfo(eqn.source, NameStack(eqn.names))
+
+
+class _OfJaxprs:
+    """Attributes of jaxprs."""
+
+    @property
+    def debug_info(self) -> DebugInfo:
+        jaxpr: Any = self
+        return DebugInfo("jit", jaxpr.name or None, tuple(jaxpr.arg_names) or None, None)
+
+
+class _OfTraces:
+    """Attributes of traces."""
+
+    @property
+    def main(self) -> Any:
+        """The trace itself, which is what JAX's attribute of this name identifies."""
+        return self
+
+    def full_raise(self, x: Any) -> Any:
+        """Return `x` unchanged: a trace accepts any value."""
+        return x
+
+
+class _OfTracers:
+    """Attributes of tracers."""
+
+    def full_lower(self) -> Any:
+        """Return the value itself."""
+        return self
+
+    def to_concrete_value(self) -> Any:
+        """Return the concrete value inside, or None."""
+        return self.concrete()  # type: ignore[attr-defined]
+
+
+_ATTRIBUTES: dict[type, type] = {
+    core.Primitive: _OfPrimitives,
+    core.Trace: _OfTraces,
+    core.Tracer: _OfTracers,
+    Equation: _OfEquations,
+    Jaxpr: _OfJaxprs,
+}
+
+
+@hooks.library_attribute.fill
+def library_attribute(x: Any, owner: type, name: str) -> Any:
+    """Return an attribute of `x`, or of the class `owner` if `x` is None."""
+    value = vars(_ATTRIBUTES[owner])[name]
+    return value.__get__(x, owner) if hasattr(value, "__get__") else value

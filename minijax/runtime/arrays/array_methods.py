@@ -13,7 +13,7 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
-from . import hooks
+from ...ir import hooks
 
 Give = Callable[[str, Any], None]
 
