@@ -31,13 +31,7 @@ def imports(path: pathlib.Path, at_run_time: bool = False) -> list[tuple[str, in
     package = list(path.relative_to(ROOT).with_suffix("").parts)[:-1]
     found = []
     parsed = ast.parse(path.read_text())
-    skipped = set()
-    if at_run_time:
-        checked = [n for n in ast.walk(parsed) if isinstance(n, ast.If) and is_type_checking(n)]
-        skipped = {child for n in checked for body in n.body for child in ast.walk(body)}
-    for node in ast.walk(parsed):
-        if node in skipped:
-            continue
+    for node in executed(parsed) if at_run_time else ast.walk(parsed):
         if isinstance(node, ast.ImportFrom):
             if node.level:
                 base = package[: len(package) - node.level + 1]
@@ -55,9 +49,13 @@ def imports(path: pathlib.Path, at_run_time: bool = False) -> list[tuple[str, in
     return [(m, n) for m, n in found if m]
 
 
-def is_type_checking(node: ast.If) -> bool:
-    """Whether the body of an `if` is for type checkers only."""
-    return ast.unparse(node.test).endswith("TYPE_CHECKING")
+def executed(tree: ast.AST) -> list[ast.AST]:
+    """The nodes of a syntax tree without what only type checkers read."""
+    nodes = [tree]
+    for node in nodes:
+        if not (isinstance(node, ast.If) and ast.unparse(node.test).endswith("TYPE_CHECKING")):
+            nodes += ast.iter_child_nodes(node)
+    return nodes
 
 
 FILES = sorted(p for p in ROOT.rglob("*.py") if p.parent != ROOT or p.stem != "__init__")
@@ -66,7 +64,7 @@ FILES = sorted(p for p in ROOT.rglob("*.py") if p.parent != ROOT or p.stem != "_
 @pytest.mark.parametrize("path", FILES, ids=lambda p: str(p.relative_to(ROOT)))
 def test_imports_go_down(path):
     mine = layer_of(".".join(path.relative_to(ROOT).with_suffix("").parts))
-    for module, line in imports(path):
+    for module, line in imports(path, at_run_time=True):
         assert layer_of(module) <= mine, f"{path}:{line} imports {module} from above"
 
 
@@ -206,7 +204,7 @@ def modules() -> dict[str, set[str]]:
     for name, path in names.items():
         mine = set()
         package = name.split(".")[:-1]
-        for node in ast.walk(ast.parse(path.read_text())):
+        for node in executed(ast.parse(path.read_text())):
             if isinstance(node, ast.ImportFrom) and node.level:
                 stem = package[: len(package) - node.level + 1]
                 stem += node.module.split(".") if node.module else []

@@ -12,15 +12,18 @@ This package names no operation.  Next: ../tools/costs.py.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
-from typing import Any, NamedTuple
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..ir.core import STATE
 from ..ir.jaxpr import ClosedJaxpr, Equation, Jaxpr, Literal, closed_jaxprs
 from ..ir.regions import Loop
 
+if TYPE_CHECKING:
+    from ..types.aliases import Aval, Params
 
-def nbytes(aval: Any) -> int:
+
+def nbytes(aval: Aval) -> int:
     """Return the size in bytes of a value of this type; 0 for a type without elements."""
     dtype, shape = getattr(aval, "dtype", None), getattr(aval, "shape", ())
     size = math.prod(shape)
@@ -33,16 +36,16 @@ def nbytes(aval: Any) -> int:
 SLACK = 512  # bytes for alignment and address tables, wherever scratch memory is needed
 
 
-def copies(count: float) -> Any:
+def copies(count: float) -> Callable[..., float]:
     """Return the `workspace` rule of a primitive that copies its operands and results."""
 
-    def workspace(ins: Any, outs: Any, params: Any) -> float:
+    def workspace(ins: Sequence[Aval], outs: Sequence[Aval], params: Params) -> float:
         return SLACK + count * sum(_wide_bytes(a) for a in (*ins, *outs))
 
     return workspace
 
 
-def widened(ins: Any, outs: Any, params: Any) -> float:
+def widened(ins: Sequence[Aval], outs: Sequence[Aval], params: Params) -> float:
     """Return the scratch bytes of a primitive that computes narrow floats in float32."""
     narrow = [a for a in (*ins, *outs) if 0 < nbytes(a) < _wide_bytes(a)]
     return float(sum(map(_wide_bytes, narrow)))

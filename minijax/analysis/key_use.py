@@ -12,7 +12,7 @@ This package names no operation.  Next: ../runtime/arrays/key_checks.py, which c
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -21,6 +21,9 @@ from ..ir.core import Primitive
 from ..ir.jaxpr import Equation, Jaxpr, Literal
 from ..ir.regions import Loop, Region
 from ..types.dtypes import KeyTy
+
+if TYPE_CHECKING:
+    from ..types.aliases import Aval, Params
 
 Mask = Any  # selects elements of an array of keys: True for all, or an array of bools
 
@@ -46,7 +49,7 @@ SPLITS = KeyUse({0: True}, frozenset({0}))
 FORWARDS = KeyUse(forwards={0: 0})
 
 
-def holds_keys(aval: Any) -> bool:
+def holds_keys(aval: Aval) -> bool:
     """Whether values of this type are random keys."""
     return isinstance(getattr(aval, "dtype", None), KeyTy)
 
@@ -139,7 +142,7 @@ def programs_in_eqn(eqn: Equation) -> Sequence[Any]:
     return () if region is None else region.bodies(eqn.params)
 
 
-def use_of_operation(prim: Primitive, avals: Sequence[Any], params: Any) -> KeyUse:
+def use_of_operation(prim: Primitive, avals: Sequence[Aval], params: Params) -> KeyUse:
     """Return how a primitive uses the keys among operands of these types.
 
     Raises:

@@ -8,7 +8,7 @@ program is checked; the tests run in this mode.
 from __future__ import annotations
 
 from collections.abc import Callable
-from contextlib import nullcontext
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 from ..types.avals import same_type
@@ -68,7 +68,7 @@ def _check_types(i: int, eqn: Equation) -> None:
                 sub.memo["checked"] = True
 
 
-def _scope(eqn: Equation) -> Any:
+def _scope(eqn: Equation) -> AbstractContextManager[None]:
     """The mapped axes that an equation brings into scope for its jaxprs, if any."""
     region = eqn.primitive.regions
     return region.scope(eqn.params) if isinstance(region, Region) else nullcontext()

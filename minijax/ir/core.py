@@ -16,16 +16,19 @@ from __future__ import annotations
 import gc
 import threading
 from collections.abc import Callable
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from ..base import config, errors
 from ..base.depth import applied
 from ..base.source import Source
 from ..base.tracebacks import simplify
 from ..types import avals
-from ..types.avals import AbstractValue, ShapedArray
+from ..types.avals import AbstractRef, AbstractValue, ShapedArray
 from . import hooks
 from .hooks import tracer_errors
+
+if TYPE_CHECKING:
+    from ..types.aliases import AxisName, DType, NumPyArray, Params, Results, Shape, Value
 
 Rule = Callable[..., Any]
 
@@ -39,7 +42,7 @@ class Unsupported:
         self.reason = reason
         self.error = error
 
-    def __call__(self, *_: Any, **__: Any) -> NoReturn:
+    def __call__(self, *_: object, **__: object) -> NoReturn:
         raise self.error(self.reason)
 
 
@@ -274,7 +277,7 @@ class Trace:
         self.parent = parent
         self.alive = True
 
-    def process(self, prim: Primitive, args: tuple[Any, ...], params: Any) -> Any:
+    def process(self, prim: Primitive, args: tuple[Value, ...], params: Params) -> Results:
         """Apply `prim` to arguments, some of which are tracers of this trace."""
         raise TypeError(f"{type(self).__name__} cannot apply {prim}")
 
@@ -297,7 +300,7 @@ class EvalTrace(Trace):
         self.alive = True
         self.parent = self
 
-    def process(self, prim: Primitive, args: tuple[Any, ...], params: Any) -> Any:
+    def process(self, prim: Primitive, args: tuple[Value, ...], params: Params) -> Results:
         if prim.impl is not None:
             return prim.impl(*args, **params)
         return hooks.evaluate.call(prim, args, params)
@@ -337,7 +340,7 @@ class _State(threading.local):
     """The state of tracing in this thread."""
 
     trace: Trace = EVAL
-    axes: tuple[tuple[Any, int], ...] = ()  # the mapped axes in scope: (name, size)
+    axes: tuple[tuple[AxisName, int], ...] = ()  # the mapped axes in scope: (name, size)
     names: str = ""  # the name stack
     source: Source | None = None  # the user's line, if it is known already
 
@@ -411,7 +414,7 @@ class axis_env:
 
     __slots__ = ("axes", "before")
 
-    def __init__(self, axes: tuple[tuple[Any, int], ...]) -> None:
+    def __init__(self, axes: tuple[tuple[AxisName, int], ...]) -> None:
         self.axes = axes
 
     def __enter__(self) -> None:
@@ -422,13 +425,13 @@ class axis_env:
         STATE.axes = self.before
 
 
-def mapped_axis(name: Any, size: int) -> axis_env:
+def mapped_axis(name: AxisName, size: int) -> axis_env:
     """Add the mapped axis `name` to those in scope, for a block."""
     return axis_env((*STATE.axes, (name, size)))
 
 
 def within_axes(
-    axes: tuple[tuple[Any, int], ...], fun: Callable[..., Any], *args: Any, **kwargs: Any
+    axes: tuple[tuple[AxisName, int], ...], fun: Callable[..., Any], *args: Any, **kwargs: Any
 ) -> Any:
     """Return `fun(*args, **kwargs)`, called with these mapped axes in scope.
 
@@ -443,7 +446,7 @@ def within_axes(
         STATE.axes = before
 
 
-def axis_size(name: Any) -> int:
+def axis_size(name: AxisName | list[AxisName]) -> int:
     """Return the size of the mapped axis `name`; for several names, the product."""
     if isinstance(name, (tuple, list)):
         total = 1
@@ -463,17 +466,17 @@ class Along(frozenset[Any]):
     __slots__ = ()
 
 
-def named_axes() -> list[tuple[Any, int]]:
+def named_axes() -> list[tuple[AxisName, int]]:
     """Return the mapped axes in scope that have names, with their sizes."""
     return [axis for axis in STATE.axes if type(axis[0]) is not Along]
 
 
-def axes_of_lanes() -> frozenset[Any]:
+def axes_of_lanes() -> frozenset[AxisName]:
     """Return the mesh axes over which lanes of `vmap(spmd_axis_name=)` are sharded here."""
     return frozenset([n for a, _ in STATE.axes if type(a) is Along for n in a])
 
 
-def typed_axes() -> tuple[Any, ...]:
+def typed_axes() -> tuple[AxisName, ...]:
     """Return the names of the axes in scope whose manual axis kinds types record."""
     return tuple([axis[0] for axis in STATE.axes if type(axis) is TypedAxis])
 
@@ -517,26 +520,26 @@ class Tracer:
     __slots__ = ("__weakref__", "_trace", "aval")
     __array_priority__ = 1000
     _trace: Trace
-    aval: Any
+    aval: AbstractValue
     full_lower: Any = LibraryAttribute()
     to_concrete_value: Any = LibraryAttribute()
 
-    def __init__(self, trace: Any, aval: Any) -> None:
+    def __init__(self, trace: Trace, aval: AbstractValue) -> None:
         self._trace = trace
         self.aval = aval
 
     # Attributes that need no value.
     @property
-    def shape(self) -> tuple[int, ...]:
-        return self.aval.shape  # type: ignore[no-any-return]
+    def shape(self) -> Shape:
+        return self.aval.shape
 
     @property
-    def dtype(self) -> Any:
+    def dtype(self) -> DType:
         return self.aval.dtype
 
     @property
     def weak_type(self) -> bool:
-        return self.aval.weak_type  # type: ignore[no-any-return]
+        return self.aval.weak_type
 
     @property
     def ndim(self) -> int:
@@ -544,9 +547,9 @@ class Tracer:
 
     @property
     def size(self) -> int:
-        return self.aval.size  # type: ignore[no-any-return]
+        return self.aval.size
 
-    def concrete(self) -> Any:
+    def concrete(self) -> Value | None:
         """Return the concrete value inside, or None."""
         return None
 
@@ -576,23 +579,23 @@ class Tracer:
             raise tracer_errors.no_index(self, STATE.trace)
         return value.__index__()  # type: ignore[no-any-return]
 
-    def __array__(self, *_: Any, **__: Any) -> Any:
+    def __array__(self, *_: object, **__: object) -> NumPyArray:
         if (value := self.concrete()) is None:
             raise tracer_errors.no_array(self, STATE.trace)
-        return value.__array__()
+        return value.__array__()  # type: ignore[no-any-return]
 
-    def item(self, *args: Any) -> Any:
+    def item(self, *args: int) -> bool | int | float | complex:
         """Return the value as a Python scalar (needs a concrete value)."""
         if (value := self.concrete()) is None:
             raise tracer_errors.no_number(self, STATE.trace, float)
-        return value.item(*args)
+        return value.item(*args)  # type: ignore[no-any-return]
 
     __hash__ = None  # type: ignore[assignment]
 
     def __len__(self) -> int:
         if not self.aval.shape:
             raise TypeError("len() of unsized object")
-        return self.aval.shape[0]  # type: ignore[no-any-return]
+        return self.aval.shape[0]
 
     def __repr__(self) -> str:
         return f"{type(self).__qualname__}({self.aval})"
@@ -604,10 +607,10 @@ class Tracer:
             )
         return repr(self)
 
-    def __copy__(self) -> Any:
+    def __copy__(self) -> Tracer:
         return self
 
-    def __deepcopy__(self, memo: Any) -> Any:
+    def __deepcopy__(self, memo: dict[int, Any]) -> Tracer:
         return self
 
     def __getattr__(self, name: str) -> Any:
@@ -637,7 +640,7 @@ class Reference:
     """A mutable value that programs identify by object identity: see control/refs/refs.py."""
 
     __slots__ = ("__weakref__", "aval")
-    aval: Any
+    aval: AbstractRef
 
 
 def check_reach(x: Tracer, trace: Trace) -> None:
@@ -681,7 +684,7 @@ def leak_error(x: Tracer) -> Exception:
 
 # --------------------------------------------------------- abstract value of a value
 
-aval_rules: dict[type, Callable[[Any], Any]] = {
+aval_rules: dict[type, Callable[[Any], AbstractValue]] = {
     bool: lambda x: avals.scalar_aval(bool),
     int: lambda x: int_aval(x),
     float: lambda x: avals.scalar_aval(float),
@@ -708,7 +711,7 @@ def register_aval(kind: type, rule: Callable[[Any], AbstractValue]) -> None:
     aval_rules[kind] = rule
 
 
-def aval_of(x: Any) -> Any:
+def aval_of(x: Value) -> AbstractValue:
     """Return the abstract value of any value that primitives accept.
 
     >>> aval_of(1.0)
@@ -734,7 +737,7 @@ def aval_of(x: Any) -> Any:
     raise tracer_errors.no_value(x, STATE.trace)
 
 
-def unwrapped(x: Any) -> Any:
+def unwrapped(x: Value) -> Value:
     """Return the array or tracer that `__jax_array__` of an object returns, else `x`."""
     if isinstance(x, Tracer) or type(x) in aval_rules:
         return x
@@ -742,13 +745,13 @@ def unwrapped(x: Any) -> Any:
     return x if custom is None else unwrapped(custom())
 
 
-def check_foreign(x: Any) -> None:
+def check_foreign(x: object) -> None:
     """Raise UnexpectedTracerError if `x` is a tracer of another library."""
     if any(kind.__name__ == "Tracer" for kind in type(x).__mro__):
         raise tracer_errors.foreign(x, STATE.trace)
 
 
-def is_value(x: Any) -> bool:
+def is_value(x: object) -> bool:
     """Whether `x` can be an argument of a primitive."""
     if isinstance(x, Tracer) or type(x) in aval_rules:
         return True
@@ -757,6 +760,6 @@ def is_value(x: Any) -> bool:
     return x.__class__ in aval_rules  # a proxy
 
 
-def is_concrete(x: Any) -> bool:
+def is_concrete(x: Value) -> bool:
     """Whether the value of `x` can be read now."""
     return not isinstance(x, Tracer) or x.concrete() is not None

@@ -15,12 +15,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..base.errors import ShardingTypeError, error, value_error
 from ..types.avals import sharded_axis_text
 from ..types.dtypes import short_name
 from . import core, reduction_axes
+
+if TYPE_CHECKING:
+    from ..types.aliases import Aval
 
 Spec = tuple[Any, ...]
 
@@ -180,7 +183,7 @@ def without(aval: Any, dim: int) -> Any:
     return aval.update(shape=shape[:dim] + shape[dim + 1 :], explicit_sharding=sharding)
 
 
-def with_axis(aval: Any, size: int, dim: int, like: Any = None, entry: Any = None) -> Any:
+def with_axis(aval: Aval, size: int, dim: int, like: Any = None, entry: Any = None) -> Aval:
     """Return `aval` with a new axis at `dim`, sharded over `entry` on the mesh of `like`."""
     shape, sharding = aval.shape, aval.explicit_sharding
     if sharding is not None or entry is not None:

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from itertools import chain
-from typing import Any
+from typing import TYPE_CHECKING, Any, final
 
 from ..base import depth, errors
 from ..base.source import Source
@@ -20,6 +20,9 @@ from ..types.avals import DEVICE, AbstractRef, ShapedArray
 from . import core, explicit_sharding, hooks, manual_axis_rules
 from .core import LibraryAttribute, Primitive, stack_text
 from .names import within
+
+if TYPE_CHECKING:
+    from ..types.aliases import Aval, AxisName, Reduced, Value
 
 no_effects: frozenset[Any] = frozenset()
 
@@ -29,7 +32,7 @@ class Var:
 
     __slots__ = ("aval",)
 
-    def __init__(self, aval: Any) -> None:
+    def __init__(self, aval: Aval) -> None:
         self.aval = aval
 
     def __repr__(self) -> str:
@@ -45,12 +48,13 @@ class DropVar(Var):
         return "_"
 
 
+@final
 class Literal:
     """A scalar constant inside an equation."""
 
     __slots__ = ("aval", "val")
 
-    def __init__(self, val: Any, aval: Any = None) -> None:
+    def __init__(self, val: Value, aval: Aval | None = None) -> None:
         self.val = val
         self.aval = core.aval_of(val) if aval is None else aval
 
@@ -85,7 +89,7 @@ class Params(dict[str, Any]):
     def copy(self) -> Params:
         return Params(self.primitive, self)
 
-    def __reduce__(self) -> Any:
+    def __reduce__(self) -> Reduced:
         return Params, (self.primitive, dict(self))
 
 
@@ -132,7 +136,7 @@ class Equation:
         self.names = names
 
     @property
-    def ins(self) -> Sequence[Any]:
+    def ins(self) -> Sequence[Atom]:
         """The inputs, for reading only."""
         second = self._second
         if second is None:
@@ -175,7 +179,7 @@ class Equation:
         new["params"] = params_of(new["primitive"], new["params"])
         return Equation(**new)
 
-    def __reduce__(self) -> Any:
+    def __reduce__(self) -> Reduced:
         # A source location holds a code object, which cannot be pickled.
         ins, outs = list(self.ins), list(self.outs)
         return Equation, (self.primitive, ins, outs, self.params, None, self.names)
@@ -226,7 +230,7 @@ class Jaxpr:
         self._effects = None if effects is None else frozenset(effects)
         self.memo: dict[Any, Any] = {}  # results that analyses and transformations cached
 
-    def __reduce__(self) -> Any:
+    def __reduce__(self) -> Reduced:
         fields = (self.constvars, self.invars, self.outvars, self.eqns)
         return partial(Jaxpr, name=self.name, arg_names=tuple(self.arg_names)), fields
 
@@ -247,11 +251,11 @@ class Jaxpr:
         return self._effects
 
     @property
-    def in_avals(self) -> list[Any]:
+    def in_avals(self) -> list[Aval]:
         return [v.aval for v in self.invars]
 
     @property
-    def out_avals(self) -> list[Any]:
+    def out_avals(self) -> list[Aval]:
         return [v.aval for v in self.outvars]
 
     def replace(self, **changes: Any) -> Jaxpr:
@@ -295,7 +299,7 @@ class ClosedJaxpr:
     __slots__ = ("__weakref__", "consts", "jaxpr")
     is_high = False
 
-    def __init__(self, jaxpr: Jaxpr, consts: Sequence[Any] = ()) -> None:
+    def __init__(self, jaxpr: Jaxpr, consts: Sequence[Value] = ()) -> None:
         self.jaxpr = jaxpr
         self.consts = list(consts)
 
@@ -310,11 +314,11 @@ class ClosedJaxpr:
         return hash(self.jaxpr)
 
     @property
-    def in_avals(self) -> list[Any]:
+    def in_avals(self) -> list[Aval]:
         return self.jaxpr.in_avals
 
     @property
-    def out_avals(self) -> list[Any]:
+    def out_avals(self) -> list[Aval]:
         return self.jaxpr.out_avals
 
     @property
@@ -345,7 +349,7 @@ class ClosedJaxpr:
     def literals(self) -> list[Any]:
         return self.consts
 
-    def __call__(self, *args: Any) -> list[Any]:
+    def __call__(self, *args: Value) -> list[Value]:
         return eval_jaxpr(self.jaxpr, self.consts, *args)
 
     def map_jaxpr(self, f: Callable[[Jaxpr], Jaxpr]) -> ClosedJaxpr:
@@ -369,8 +373,8 @@ class ClosedJaxpr:
 
 
 def eval_jaxpr(
-    jaxpr: Jaxpr, consts: Sequence[Any], *args: Any, propagate_source_info: bool = True
-) -> list[Any]:
+    jaxpr: Jaxpr, consts: Sequence[Value], *args: Value, propagate_source_info: bool = True
+) -> list[Value]:
     """Run a jaxpr under the current trace, one `bind` per equation.
 
     Args:
@@ -416,7 +420,7 @@ def eval_jaxpr(
     return [a.val if type(a) is Literal else env[a] for a in jaxpr.outvars]
 
 
-def read_vars(jaxpr: Jaxpr) -> set[Any]:
+def read_vars(jaxpr: Jaxpr) -> set[Var]:
     """Return the variables that an equation or the jaxpr's output reads."""
     read = {a for a in jaxpr.outvars if type(a) is not Literal}
     for eqn in jaxpr.eqns:
@@ -494,7 +498,7 @@ def jaxprs_effects(params: dict[str, Any]) -> frozenset[Any]:
     return no_effects.union(*[p.jaxpr.effects for p in closed_jaxprs(params)])
 
 
-def axes_of(jaxpr: Jaxpr) -> frozenset[Any]:
+def axes_of(jaxpr: Jaxpr) -> frozenset[AxisName]:
     """Return the names of the mapped axes that a jaxpr's equations use."""
     axis_names: frozenset[Any] | None = jaxpr.memo.get("named_axes")
     if axis_names is None:
@@ -506,7 +510,7 @@ def axes_of(jaxpr: Jaxpr) -> frozenset[Any]:
     return axis_names
 
 
-def jaxprs_axes(params: dict[str, Any]) -> frozenset[Any]:
+def jaxprs_axes(params: dict[str, Any]) -> frozenset[AxisName]:
     """Return the names of the mapped axes that the jaxprs in `params` use."""
     return frozenset().union(*[axes_of(p.jaxpr) for p in closed_jaxprs(params)])
 
@@ -540,7 +544,7 @@ def permute_jaxpr(
     return ClosedJaxpr(permuted, closed.consts)
 
 
-def unweaken(aval: Any) -> Any:
+def unweaken(aval: Aval) -> Aval:
     """Return `aval` without a weak type."""
     if type(aval) is ShapedArray and aval.weak_type:
         return aval.strip_weak_type()
@@ -550,7 +554,7 @@ def unweaken(aval: Any) -> Any:
 # ------------------------------------------------------------------------------ typing
 
 
-def result_type(prim: Primitive, avals: Sequence[Any], params: dict[str, Any]) -> Any:
+def result_type(prim: Primitive, avals: Sequence[Aval], params: dict[str, Any]) -> Any:
     """Return the type(s) of a primitive's result(s), in the memory of its operands.
 
     Returns `manual_axis_rules.DIFFERING` if the operands must first be made to vary along

@@ -11,7 +11,7 @@ Next: stage.py.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -20,6 +20,9 @@ from ..ir import core, explicit_sharding, hooks
 from ..types import dtypes
 from ..types.avals import AbstractRef, ShapedArray
 from ..types.sizes import is_symbolic
+
+if TYPE_CHECKING:
+    from ..types.aliases import Aval, Tangent, Value
 
 
 class CoreOps:
@@ -61,10 +64,10 @@ class Zero:
 
     __slots__ = ("aval",)
 
-    def __init__(self, aval: Any) -> None:
+    def __init__(self, aval: Aval) -> None:
         self.aval = aval
 
-    def instantiate(self) -> Any:
+    def instantiate(self) -> Value:
         """Return zeros of the type."""
         return instantiate(self)
 
@@ -77,7 +80,7 @@ class UndefinedPrimal:
 
     __slots__ = ("aval",)
 
-    def __init__(self, aval: Any) -> None:
+    def __init__(self, aval: Aval) -> None:
         self.aval = aval
 
     def __repr__(self) -> str:
@@ -99,17 +102,17 @@ def _read(x: UndefinedPrimal) -> Any:
 core.register_aval(UndefinedPrimal, _read)
 
 
-def is_linear(x: Any) -> bool:
+def is_linear(x: Value | UndefinedPrimal) -> bool:
     """Whether `x` marks a linear argument."""
     return type(x) is UndefinedPrimal
 
 
-def zero_tangent(x: Any) -> Zero:
+def zero_tangent(x: Value) -> Zero:
     """Return the zero tangent of a value."""
     return Zero(core.aval_of(x).to_tangent())
 
 
-def instantiate(tangent: Any) -> Any:
+def instantiate(tangent: Tangent) -> Value:
     """Return a value for a tangent that may be a `Zero`.
 
     While a linear jaxpr is recorded, the zeros become an equation of it, not a residual.
@@ -124,25 +127,25 @@ def instantiate(tangent: Any) -> Any:
     return core_ops.zeros(aval)
 
 
-def nonzero_flags(tangents: Sequence[Any]) -> list[bool]:
+def nonzero_flags(tangents: Sequence[Tangent]) -> list[bool]:
     """Return, for each tangent, whether it may be nonzero."""
     return [type(t) is not Zero for t in tangents]
 
 
-def pick_nonzero(tangents: Sequence[Any], flags: Sequence[bool]) -> list[Any]:
+def pick_nonzero(tangents: Sequence[Tangent], flags: Sequence[bool]) -> list[Value]:
     """Return the values of the flagged tangents."""
     return [instantiate(t) for t, f in zip(tangents, flags, strict=True) if f]
 
 
 def with_zeros(
-    nonzero: Iterable[Any], flags: Sequence[bool], avals: Iterable[Any]
-) -> list[Any]:
+    nonzero: Iterable[Value], flags: Sequence[bool], avals: Iterable[Aval]
+) -> list[Tangent]:
     """Return a tangent for each result: the next of `nonzero` if flagged, else a `Zero`."""
     it = iter(nonzero)
     return [next(it) if f else Zero(a.to_tangent()) for f, a in zip(flags, avals, strict=True)]
 
 
-def add(x: Any, y: Any) -> Any:
+def add(x: Tangent, y: Tangent) -> Tangent:
     """Return the sum of two tangents or cotangents, either of which may be a `Zero`."""
     if type(x) is Zero:
         return y
@@ -165,13 +168,13 @@ mappings: dict[type, tuple[Callable[..., Any], Callable[..., Any]]] = {
 }
 
 
-def mapped_aval(size: int, dim: int | None, aval: Any) -> Any:
+def mapped_aval(size: int, dim: int | None, aval: Aval) -> Aval:
     """Return the type of one lane."""
     rules = None if dim is None else mappings.get(type(aval))
     return aval if rules is None else rules[0](size, dim, aval)
 
 
-def unmapped_aval(size: int, dim: int | None, aval: Any) -> Any:
+def unmapped_aval(size: int, dim: int | None, aval: Aval) -> Aval:
     """Return the type of all lanes, stacked along `dim`."""
     rules = None if dim is None else mappings.get(type(aval))
     return aval if rules is None else rules[1](size, dim, aval)

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..base import config, util
 from ..base.depth import applied
@@ -23,6 +23,9 @@ from ..ir.jaxpr import ClosedJaxpr, eval_jaxpr
 from ..ir.names import Inside, NamedTrace
 from .ad_util import core_ops, mapped_aval, unmapped_aval
 from .stage import cached_on_jaxpr, stage_closed
+
+if TYPE_CHECKING:
+    from ..types.aliases import Aval, AxisName, Params, Results, Value
 
 
 class NoAxisName:
@@ -43,7 +46,7 @@ class Axis:
     __slots__ = ("lane_sharding", "name", "size", "spmd_name")
 
     def __init__(
-        self, name: Any, size: int, spmd_name: Any = None, lane_sharding: Any = None
+        self, name: AxisName, size: int, spmd_name: AxisName = None, lane_sharding: Any = None
     ) -> None:
         self.name = name
         self.size = size
@@ -61,13 +64,13 @@ class Axis:
     def __hash__(self) -> int:
         return hash(self.key())
 
-    def stacked(self, aval: Any) -> Any:
+    def stacked(self, aval: Aval) -> Aval:
         """Return the type of all lanes of a value of type `aval`, stacked along axis 0."""
         if self.lane_sharding is None or not hasattr(aval, "shape"):
             return unmapped_aval(self.size, 0, aval)
         return with_axis(aval, self.size, 0, self.lane_sharding, self.lane_sharding.spec[0])
 
-    def constrain_lanes(self, x: Any, dim: int) -> Any:
+    def constrain_lanes(self, x: Value, dim: int) -> Value:
         """Return `x` with its lane axis `dim` sharded as the lanes are."""
         aval = core.aval_of(x)
         entry = self.lane_sharding.spec[0]
@@ -90,7 +93,7 @@ class BatchTracer(Tracer):
 
     _trace: BatchTrace
 
-    def __init__(self, trace: BatchTrace, val: Any, dim: int) -> None:
+    def __init__(self, trace: BatchTrace, val: Value, dim: int) -> None:
         self._trace = trace
         aval = core.aval_of(val)
         lane = _lanes.get((aval, dim))
@@ -129,7 +132,7 @@ class BatchTrace(NamedTrace):
         self.axis = axis
         self.evaluate = parent.compiled_rules(hooks.evaluate_batched)
 
-    def process(self, prim: Primitive, args: tuple[Any, ...], params: Any) -> Any:
+    def process(self, prim: Primitive, args: tuple[Value, ...], params: Params) -> Results:
         vals: list[Any] = []
         dims: list[int | None] = []
         any_mapped = False
@@ -165,7 +168,7 @@ class BatchTrace(NamedTrace):
         return self.wrap(out, out_dims)
 
     def check_lane(
-        self, prim: Primitive, vals: Sequence[Any], dims: Sequence[Any], params: Any
+        self, prim: Primitive, vals: Sequence[Value], dims: Sequence[int | None], params: Params
     ) -> None:
         """Apply the type rule to one lane, so that its errors state the lane's shapes."""
         size = self.axis.size
@@ -173,16 +176,16 @@ class BatchTrace(NamedTrace):
         ins = [mapped_aval(size, d, a) for a, d in zip(avals, dims, strict=True)]
         prim.abstract(*ins, **params)
 
-    def wrap(self, val: Any, dim: int | None) -> Any:
+    def wrap(self, val: Value, dim: int | None) -> Value:
         return val if dim is None else BatchTracer(self, val, dim)
 
-    def unwrap(self, x: Any) -> tuple[Any, int | None]:
+    def unwrap(self, x: Value) -> tuple[Value, int | None]:
         if type(x) is BatchTracer and x._trace.axis is self.axis:
             return x.val, x.dim
         return x, None
 
 
-def move_lane(x: Any, lanes: Axis | int, src: int | None, dst: int | None) -> Any:
+def move_lane(x: Value, lanes: Axis | int, src: int | None, dst: int | None) -> Value:
     """Return `x` with its lane axis at `dst`; broadcast a value that all lanes share.
 
     The broadcast value is sharded as the lanes are, if `lanes` is an `Axis` that is sharded.
@@ -199,23 +202,23 @@ def move_lane(x: Any, lanes: Axis | int, src: int | None, dst: int | None) -> An
     return x if src == dst else core_ops.move_axis(x, src, dst)
 
 
-def lane_to_front(x: Any, lanes: Axis | int, dim: int | None) -> Any:
+def lane_to_front(x: Value, lanes: Axis | int, dim: int | None) -> Value:
     """Return `x` with its lane axis first; broadcast a value that all lanes share."""
     return move_lane(x, lanes, dim, 0)
 
 
-def lane_to_front_unsharded(x: Any, axis: Axis, dim: int | None) -> Any:
+def lane_to_front_unsharded(x: Value, axis: Axis, dim: int | None) -> Value:
     """Like `lane_to_front`, for operations that accept unsharded operands with sharded ones."""
     shared = dim is None and core.aval_of(x).explicit_sharding is None
     return lane_to_front(x, axis.size if shared else axis, dim)
 
 
 def batch_flat(
-    fun: Callable[..., Sequence[Any]],
+    fun: Callable[..., Sequence[Value]],
     axis: Axis,
-    args: Sequence[Any],
+    args: Sequence[Value],
     dims: Sequence[int | None],
-) -> tuple[list[Any], list[int | None]]:
+) -> tuple[list[Value], list[int | None]]:
     """Apply a flat function to all lanes; return its results and their lane axes."""
     trace = BatchTrace(STATE.trace, axis)
     ins = [trace.wrap(x, d) for x, d in zip(args, dims, strict=True)]

@@ -10,7 +10,7 @@ This package names no operation.  Next: linearize.py.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..base.util import flags_of
 from ..ir import core, hooks
@@ -20,6 +20,9 @@ from ..ir.names import Inside, NamedTrace
 from .ad_util import Zero, instantiate, zero_tangent
 from .stage import cached_on_jaxpr, stage_closed
 
+if TYPE_CHECKING:
+    from ..types.aliases import Params, Results, Tangent, Value
+
 
 class JVPTracer(Tracer):
     """A primal value with its tangent."""
@@ -28,7 +31,7 @@ class JVPTracer(Tracer):
 
     _trace: JVPTrace
 
-    def __init__(self, trace: JVPTrace, primal: Any, tangent: Any) -> None:
+    def __init__(self, trace: JVPTrace, primal: Value, tangent: Tangent) -> None:
         self._trace = trace
         self.aval = core.aval_of(primal)
         self.primal = primal
@@ -37,7 +40,7 @@ class JVPTracer(Tracer):
     def __repr__(self) -> str:
         return f"JVPTracer(primal={self.primal}, tangent={self.tangent})"
 
-    def concrete(self) -> Any:
+    def concrete(self) -> Value | None:
         p = self.primal
         return p.concrete() if isinstance(p, Tracer) else p
 
@@ -57,7 +60,7 @@ class JVPTrace(NamedTrace):
         super().__init__(parent)
         self.evaluate = parent.compiled_rules(self.rules)
 
-    def split(self, args: Sequence[Any]) -> tuple[list[Any], list[Any], bool]:
+    def split(self, args: Sequence[Value]) -> tuple[list[Value], list[Tangent], bool]:
         """Return the primals, the tangents, and whether any tangent may be nonzero."""
         primals, tangents, any_nonzero, any_constant = [], [], False, False
         for x in args:
@@ -76,7 +79,7 @@ class JVPTrace(NamedTrace):
             ]
         return primals, tangents, any_nonzero
 
-    def process(self, prim: Primitive, args: tuple[Any, ...], params: Any) -> Any:
+    def process(self, prim: Primitive, args: tuple[Value, ...], params: Params) -> Results:
         primals, tangents, any_nonzero = self.split(args)
         names, parent = STATE.names, self.parent
         STATE.trace = parent
@@ -112,18 +115,18 @@ class JVPTrace(NamedTrace):
         recorded = lambda x: isinstance(x, Tracer) and x._trace is parent
         return any(map(recorded, tangents)) and not any(map(recorded, primals))
 
-    def wrap(self, primal: Any, tangent: Any) -> Any:
+    def wrap(self, primal: Value, tangent: Tangent) -> Value:
         return primal if type(tangent) is Zero else self.tracer(self, primal, tangent)
 
-    def unwrap(self, x: Any) -> tuple[Any, Any]:
+    def unwrap(self, x: Value) -> tuple[Value, Tangent]:
         if isinstance(x, JVPTracer) and x._trace is self:
             return x.primal, x.tangent
         return x, zero_tangent(x)
 
 
 def jvp_flat(
-    fun: Callable[..., Sequence[Any]], primals: Sequence[Any], tangents: Sequence[Any]
-) -> tuple[list[Any], list[Any]]:
+    fun: Callable[..., Sequence[Value]], primals: Sequence[Value], tangents: Sequence[Tangent]
+) -> tuple[list[Value], list[Tangent]]:
     """Return the primal and tangent outputs of a flat function; tangents may be `Zero`."""
     trace = JVPTrace(STATE.trace)
     args = [
@@ -138,7 +141,7 @@ def jvp_flat(
 
 
 def jvp_jaxpr(
-    closed: ClosedJaxpr, nonzero: Sequence[bool], instantiate_out: Any = False
+    closed: ClosedJaxpr, nonzero: Sequence[bool], instantiate_out: Sequence[bool] | bool = False
 ) -> tuple[ClosedJaxpr, list[bool]]:
     """Return the jaxpr (primals, nonzero tangents) -> (primals, nonzero tangents), and flags.
 

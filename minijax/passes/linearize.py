@@ -13,7 +13,7 @@ This package names no operation.  Next: transpose.py, which transposes the linea
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..base import source
 from ..base.depth import applied
@@ -28,6 +28,9 @@ from .ad_util import Zero, instantiate
 from .jvp import JVPTrace, JVPTracer
 from .stage import JitTracer, StageTrace, cached_on_jaxpr
 
+if TYPE_CHECKING:
+    from ..types.aliases import Params, Results, Tangent, Value
+
 
 class TangentTrace(StageTrace):
     """Records equations that depend on a tangent; runs all others in the parent."""
@@ -41,7 +44,7 @@ class TangentTrace(StageTrace):
         self.reads_scalars = False  # residuals stay on the device
         self.all = False  # whether to record all operations
 
-    def instantiate(self, x: Any) -> Any:
+    def instantiate(self, x: Tangent) -> Value:
         """Return a value for a tangent; zeros are recorded, so they are not a residual."""
         if type(x) is not Zero:
             return x
@@ -54,8 +57,8 @@ class TangentTrace(StageTrace):
             self.all = False
 
     def replay(
-        self, out: Any, linear: Jaxpr | None, residuals: list[Any], tangents: list[Any]
-    ) -> Any:
+        self, out: Value, linear: Jaxpr | None, residuals: list[Value], tangents: list[Tangent]
+    ) -> JitTracer | Zero:
         """Record the equations of a linear jaxpr; return the tangent that it computes."""
         if linear is None:
             return Zero(core.aval_of(out).to_tangent())
@@ -76,7 +79,7 @@ class TangentTrace(StageTrace):
         var = atom_of[linear.outvars[0]]
         return JitTracer(self, var.aval, var)
 
-    def process(self, prim: Primitive, args: tuple[Any, ...], params: Any) -> Any:
+    def process(self, prim: Primitive, args: tuple[Value, ...], params: Params) -> Results:
         if self.all:
             return StageTrace.process(self, prim, args, params)
         for x in args:
@@ -111,7 +114,7 @@ class LinearizeTrace(JVPTrace):
         super().__init__(parent)
         self.tangents = TangentTrace(parent)
 
-    def process(self, prim: Primitive, args: tuple[Any, ...], params: Any) -> Any:
+    def process(self, prim: Primitive, args: tuple[Value, ...], params: Params) -> Results:
         primals, tangents, any_nonzero = self.split(args)
         parent = self.parent
         outer_source, names = STATE.source, STATE.names
@@ -153,21 +156,21 @@ class LinearPart:
 
     __slots__ = ("consts", "jaxpr", "out_zeros")
 
-    def __init__(self, jaxpr: Jaxpr, consts: list[Any], out_zeros: list[Zero | None]) -> None:
+    def __init__(self, jaxpr: Jaxpr, consts: list[Value], out_zeros: list[Zero | None]) -> None:
         self.jaxpr = jaxpr
         self.consts = consts
         self.out_zeros = out_zeros
 
-    def __call__(self, *tangents: Any) -> list[Any]:
+    def __call__(self, *tangents: Value) -> list[Tangent]:
         outs = iter(eval_jaxpr(self.jaxpr, self.consts, *tangents))
         return [next(outs) if z is None else z for z in self.out_zeros]
 
 
 def linearize_flat(
-    fun: Callable[..., Sequence[Any]],
-    primals: Sequence[Any],
+    fun: Callable[..., Sequence[Value]],
+    primals: Sequence[Value],
     nonzero: Sequence[bool] | None = None,
-) -> tuple[list[Any], LinearPart]:
+) -> tuple[list[Value], LinearPart]:
     """Return the primal outputs of a flat function, and its linear part.
 
     The linear part takes one tangent for each input flagged `nonzero` (default: all).
@@ -226,8 +229,8 @@ class LinearizedJaxpr:
         self.nonzero_out = nonzero_out
 
     def residual_values(
-        self, inputs: Sequence[Any], outputs: Sequence[Any], new: Sequence[Any]
-    ) -> list[Any]:
+        self, inputs: Sequence[Value], outputs: Sequence[Value], new: Sequence[Value]
+    ) -> list[Value]:
         """Return the residuals, given the inputs and outputs of the primal part."""
         pools = {"in": inputs, "out": outputs, "new": new}
         return [pools[pool][i] for pool, i in self.residuals]

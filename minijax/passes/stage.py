@@ -13,7 +13,7 @@ import weakref
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import wraps
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
@@ -38,6 +38,9 @@ from ..types.avals import WIDE_SCALARS, AbstractRef, ShapedArray, keeps_wide_dty
 from ..types.dtypes import is_extended
 from .ad_util import core_ops
 
+if TYPE_CHECKING:
+    from ..types.aliases import Atom, Aval, Params, Results, Value
+
 T = TypeVar("T")
 
 _SCALARS = (bool, int, float, complex)
@@ -48,7 +51,7 @@ class JitTracer(Tracer):
 
     __slots__ = ("variable",)
 
-    def __init__(self, trace: StageTrace, aval: Any, var: Var) -> None:
+    def __init__(self, trace: StageTrace, aval: Aval, var: Var) -> None:
         self._trace = trace
         self.aval = aval
         self.variable = var
@@ -62,7 +65,7 @@ _types: dict[Any, Any] = util.cache({})
 _NO_PARAMS: dict[str, Any] = {}  # one for all equations without params
 
 
-def abstract(prim: Primitive, avals: Sequence[Any], params: dict[str, Any]) -> Any:
+def abstract(prim: Primitive, avals: Sequence[Aval], params: Params) -> Any:
     """Return the type(s) of a primitive's result(s); they are cached."""
     axes = None
     if prim.named_axes is not None:  # its type depends on the axes in scope
@@ -90,14 +93,14 @@ def _lives_on(param: Any) -> bool:
     return callable(param) or isinstance(param, Jaxpr) or hasattr(param, "memo")
 
 
-def is_scalar_array(x: Any, aval: Any) -> bool:
+def is_scalar_array(x: Value, aval: Aval) -> bool:
     """Whether `x` is a concrete array of one number."""
     if isinstance(x, Tracer) or type(aval) is not ShapedArray or aval.shape:
         return False
     return not is_extended(aval.dtype)
 
 
-def _scalar(value: Any, aval: Any) -> Any:
+def _scalar(value: Value, aval: Aval) -> Value:
     """Return a scalar of type `aval`, as a Python number if the type is weak."""
     if aval.weak_type:
         python = float(str(value)) if value.dtype.kind == "f" else value.item()
@@ -155,14 +158,14 @@ class StageTrace(Trace):
         self.transform = transform
         self.arg_names: Sequence[str] = ()
 
-    def new_arg(self, aval: Any, source_info: Any = None) -> Any:
+    def new_arg(self, aval: Aval, source_info: object = None) -> Value:
         """Add an input to the program; `source_info`, which libraries pass, is unused."""
         var = Var(aval)
         self.invars.append(var)
         tracer = JitTracer(self, aval, var)
         return tracer if type(aval) is ShapedArray else self.to_user_value(tracer)
 
-    def to_user_value(self, tracer: JitTracer) -> Any:
+    def to_user_value(self, tracer: JitTracer) -> Value:
         """Return the object that the traced function gets for an input.
 
         For a reference that is a `Ref`; `atom` finds its variable by the identity of the
@@ -174,11 +177,11 @@ class StageTrace(Trace):
         self.ref_vars[id(x)] = x, tracer.variable
         return x
 
-    def atom(self, x: Any) -> Any:
+    def atom(self, x: Value) -> Atom:
         """Return the variable or literal for `x` in this program."""
         kind = type(x)
         if kind is JitTracer and x._trace is self:
-            return x.variable
+            return x.variable  # type: ignore[no-any-return]
         if kind in _SCALARS:
             return Literal(x, core.aval_of(x))
         if isinstance(x, (np.ndarray, np.generic)) and not x.shape:
@@ -201,7 +204,7 @@ class StageTrace(Trace):
             self.consts.append(x)
         return var
 
-    def process(self, prim: Primitive, args: tuple[Any, ...], params: Any) -> Any:
+    def process(self, prim: Primitive, args: tuple[Value, ...], params: Params) -> Results:
         if self.folds and _is_concrete(prim, args, params):
             with core.current(self if prim.has_closures else EVAL):
                 return EVAL.process(prim, args, params)
@@ -231,7 +234,9 @@ class StageTrace(Trace):
             return self.process(prim, core_ops.match_varying_axes(prim, args, avals), params)
         return self.record(prim, atoms, params, out)
 
-    def record(self, prim: Primitive, atoms: list[Any], params: Any, out: Any) -> Any:
+    def record(
+        self, prim: Primitive, atoms: Sequence[Atom], params: Params, out: Any
+    ) -> Results:
         """Append an equation whose results have type(s) `out`; return its tracers."""
         location = STATE.source
         if location is None:
@@ -269,7 +274,7 @@ class StageTrace(Trace):
             check_jaxpr(jaxpr)
         return jaxpr, self.consts
 
-    def returned(self, var: Var) -> ValueError:
+    def returned(self, var: Atom) -> ValueError:
         """Return the error for a reference among the results."""
         which = None
         if var in self.invars:
@@ -312,15 +317,15 @@ class StageTrace(Trace):
 
 
 def stage(
-    fun: Callable[..., Sequence[Any]],
-    in_avals: Sequence[Any],
+    fun: Callable[..., Sequence[Value]],
+    in_avals: Sequence[Aval],
     *,
     name: str = "",
     text: str = "",
     transform: str = "jit",
     arg_names: Sequence[str] = (),
     kind: type[StageTrace] = StageTrace,
-) -> tuple[Jaxpr, list[Any]]:
+) -> tuple[Jaxpr, list[Value]]:
     """Trace `fun`, from flat arguments to flat results, into (jaxpr, const values)."""
     trace = kind(STATE.trace, text or source.function_text(fun), transform)
     trace.arg_names = arg_names
@@ -339,14 +344,14 @@ def stage(
 
 
 def stage_closed(
-    fun: Callable[..., Sequence[Any]], in_avals: Sequence[Any], **kw: Any
+    fun: Callable[..., Sequence[Value]], in_avals: Sequence[Aval], **kw: Any
 ) -> ClosedJaxpr:
     """Trace `fun` like `stage`; return a closed jaxpr."""
     jaxpr, consts = stage(fun, in_avals, **kw)
     return ClosedJaxpr(jaxpr, consts)
 
 
-def hoist_tracers(jaxpr: Jaxpr, consts: list[Any]) -> tuple[ClosedJaxpr, list[Any]]:
+def hoist_tracers(jaxpr: Jaxpr, consts: list[Value]) -> tuple[ClosedJaxpr, list[Value]]:
     """Turn constants into leading arguments if any is an outer tracer or a reference.
 
     Returns the closed jaxpr and the values to pass first.  Either all constants become
@@ -384,6 +389,6 @@ def remembered(closed: ClosedJaxpr, key: tuple[Any, ...], make: Callable[[], T])
     return cached[1]
 
 
-def literal_of(aval: Any, value: Any) -> Literal:
+def literal_of(aval: Aval, value: Value) -> Literal:
     """Return a scalar literal of the type `aval`."""
     return Literal(value, shaped((), aval.dtype, aval.weak_type))

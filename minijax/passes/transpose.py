@@ -10,28 +10,31 @@ This package names no operation.  Next: batch.py.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..base import config
 from ..base.util import flags_of, pick
 from ..ir import hooks
 from ..ir.core import STATE, Primitive, Rule
-from ..ir.jaxpr import ClosedJaxpr, Equation, Jaxpr, Literal, Var
+from ..ir.jaxpr import Atom, ClosedJaxpr, Equation, Jaxpr, Literal, Var
 from ..ir.names import Inside, wrap_name_stack
 from ..types.avals import TypeFlags
 from .ad_util import UndefinedPrimal, Zero, core_ops, instantiate
 from .stage import cached_on_jaxpr, stage_closed
+
+if TYPE_CHECKING:
+    from ..types.aliases import Aval, Tangent, Value
 
 Sinks = Mapping[Any, Callable[[Any], None]]
 
 
 def backward_pass(
     jaxpr: Jaxpr,
-    consts: Sequence[Any],
-    args: Sequence[Any],
-    cts: Sequence[Any],
+    consts: Sequence[Value],
+    args: Sequence[Value | UndefinedPrimal],
+    cts: Sequence[Tangent | None],
     sinks: Sinks | None = None,
-) -> list[Any]:
+) -> list[Tangent | None]:
     """Return the cotangents of the arguments that are `UndefinedPrimal` (others: None).
 
     cts: the cotangents of the outputs; each may be `Zero` or None.  Results may be `Zero`.
@@ -89,7 +92,7 @@ def backward_pass(
     return [ct_for(v) if f else None for v, f in zip(jaxpr.invars, linear_flags, strict=True)]
 
 
-def _no_cotangent(aval: Any) -> Zero:
+def _no_cotangent(aval: Aval) -> Zero:
     """Return the zero cotangent of a value that no result depends on."""
     return Zero(cotangent_type(aval) if TypeFlags.has_sharded_types else aval)
 
@@ -147,7 +150,7 @@ def _transpose_equation(
             _accumulate(ct_of, a, ct)
 
 
-def _accumulate(ct_of: dict[Any, Any], v: Var, ct: Any) -> None:
+def _accumulate(ct_of: dict[Any, Any], v: Atom, ct: Any) -> None:
     if TypeFlags.has_sharded_types:
         ct = core_ops.reshard_to_aval(ct, v.aval.to_ct_aval())
     old = ct_of.get(v)
@@ -163,7 +166,7 @@ def _run(eqn: Equation, env: dict[Any, Any]) -> None:
         env[eqn.outs[0]] = out
 
 
-def cotangent_type(aval: Any) -> Any:
+def cotangent_type(aval: Aval) -> Aval:
     """Return the type of the cotangents of values of type `aval`, with their sharding."""
     unsharded = aval.explicit_sharding is None and aval.manual_axis_kinds is None
     return aval if unsharded else aval.to_ct_aval()

@@ -221,7 +221,7 @@ def canonicalize_out_sharding(name: str, sharding: Any, *operands: Any) -> Any:
     if sharding is None:
         return None
     if isinstance(sharding, PartitionSpec):
-        mesh = meshes.get_abstract_mesh()
+        mesh: Any = meshes.get_abstract_mesh()
         if mesh.empty:
             operand_shardings = (core.aval_of(x).explicit_sharding for x in operands)
             operand_sharding = next((s for s in operand_shardings if s is not None), None)

@@ -67,7 +67,7 @@ def _set_rules(prim: Primitive) -> None:
         aval = core.aval_of(x)
         entry = spec_of(aval)[d]
         if dst_sharding is None and entry is not None:
-            dst_sharding = aval.explicit_sharding.with_spec(())
+            dst_sharding = aval.explicit_sharding.with_spec(())  # type: ignore[union-attr]
         if dst_sharding is not None:
             spec = list(dst_sharding.spec)
             spec += [None] * (d - len(spec))

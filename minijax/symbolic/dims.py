@@ -14,13 +14,18 @@ import functools
 import math
 import operator
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
 import numpy as np
 
 from ..base import errors
 from ..base.errors import InconclusiveDimensionOperation, UnexpectedDimVar
 from ..ir import hooks
+from ..types.sizes import Size
+
+if TYPE_CHECKING:
+    from ..types.aliases import DType, Value
+    from .parser import SymbolicScope
 
 __all__ = (
     "SymbolicDim",
@@ -45,7 +50,6 @@ __all__ = (
 Factor = tuple[Any, ...]
 Monomial = tuple[tuple[Factor, int], ...]
 Terms = dict[Monomial, int]
-Size = Any  # int | SymbolicDim
 
 _INFINITE = math.inf
 
@@ -63,7 +67,7 @@ class SymbolicDim:
     # NumPy's operators then return NotImplemented, and the reflected ones here apply.
     __array_priority__ = 1000
 
-    def __init__(self, terms: Terms, scope: Any) -> None:
+    def __init__(self, terms: Terms, scope: SymbolicScope) -> None:
         self.terms = terms
         self.scope = scope
         # The leading term comes first, as polynomial division in `divided` needs it.
@@ -72,52 +76,54 @@ class SymbolicDim:
         self._hash = hash((self.key, id(scope)))
 
     # ---- arithmetic
-    def __add__(self, other: Any) -> Any:
+    def __add__(self, other: Value) -> Value:
         return _apply(self, other, operator.add, _add)
 
-    def __radd__(self, other: Any) -> Any:
+    def __radd__(self, other: Value) -> Value:
         return _apply(self, other, lambda x, y: y + x, _add)
 
-    def __sub__(self, other: Any) -> Any:
+    def __sub__(self, other: Value) -> Value:
         return _apply(self, other, operator.sub, lambda x, y: _add(x, _scale(y, -1)))
 
-    def __rsub__(self, other: Any) -> Any:
+    def __rsub__(self, other: Value) -> Value:
         return _apply(self, other, lambda x, y: y - x, lambda x, y: _add(y, _scale(x, -1)))
 
-    def __mul__(self, other: Any) -> Any:
+    def __mul__(self, other: Value) -> Value:
         return _apply(self, other, operator.mul, _multiplied)
 
-    def __rmul__(self, other: Any) -> Any:
+    def __rmul__(self, other: Value) -> Value:
         return _apply(self, other, lambda x, y: y * x, _multiplied)
 
-    def __neg__(self) -> Any:
+    def __neg__(self) -> Size:
         return self * -1
 
-    def __floordiv__(self, other: Any) -> Any:
+    def __floordiv__(self, other: Value) -> Value:
         return _apply(self, other, operator.floordiv, lambda x, y: divided(x, y)[0])
 
-    def __rfloordiv__(self, other: Any) -> Any:
+    def __rfloordiv__(self, other: Value) -> Value:
         return _apply(self, other, lambda x, y: y // x, lambda x, y: divided(y, x)[0])
 
-    def __mod__(self, other: Any) -> Any:
+    def __mod__(self, other: Value) -> Value:
         return _apply(self, other, operator.mod, lambda x, y: divided(x, y)[1])
 
-    def __rmod__(self, other: Any) -> Any:
+    def __rmod__(self, other: Value) -> Value:
         return _apply(self, other, lambda x, y: y % x, lambda x, y: divided(y, x)[1])
 
-    def __divmod__(self, other: Any) -> Any:
-        return _apply(self, other, divmod, divided)
+    def __divmod__(self, other: Value) -> tuple[Value, Value]:
+        return _apply(self, other, divmod, divided)  # type: ignore[no-any-return]
 
-    def __rdivmod__(self, other: Any) -> Any:
-        return _apply(self, other, lambda x, y: divmod(y, x), lambda x, y: divided(y, x))
+    def __rdivmod__(self, other: Value) -> tuple[Value, Value]:
+        return _apply(  # type: ignore[no-any-return]
+            self, other, lambda x, y: divmod(y, x), lambda x, y: divided(y, x)
+        )
 
-    def __truediv__(self, other: Any) -> Any:
+    def __truediv__(self, other: Value) -> Value:
         return self._value() / other
 
-    def __rtruediv__(self, other: Any) -> Any:
+    def __rtruediv__(self, other: Value) -> Value:
         return other / self._value()
 
-    def __pow__(self, power: Any, modulo: None = None) -> Any:
+    def __pow__(self, power: Value, modulo: None = None) -> Value:
         if not isinstance(power, int):
             return self._value() ** power
         if power < 0:
@@ -129,7 +135,7 @@ class SymbolicDim:
             out = out * self
         return out
 
-    def __rpow__(self, other: Any) -> Any:
+    def __rpow__(self, other: Value) -> Value:
         return other ** self._value()
 
     # ---- comparison
@@ -145,16 +151,16 @@ class SymbolicDim:
     def __hash__(self) -> int:
         return self._hash
 
-    def __ge__(self, other: Any) -> Any:
+    def __ge__(self, other: Value) -> Value:
         return _compared(self, other, ">=", self - other if _is_size(other) else None)
 
-    def __gt__(self, other: Any) -> Any:
+    def __gt__(self, other: Value) -> Value:
         return _compared(self, other, ">", self - other - 1 if _is_size(other) else None)
 
-    def __le__(self, other: Any) -> Any:
+    def __le__(self, other: Value) -> Value:
         return _compared(self, other, "<=", other - self if _is_size(other) else None)
 
-    def __lt__(self, other: Any) -> Any:
+    def __lt__(self, other: Value) -> Value:
         return _compared(self, other, "<", other - self - 1 if _is_size(other) else None)
 
     # ---- use as a value
@@ -167,17 +173,17 @@ class SymbolicDim:
             )
         )
 
-    def of_dtype(self, dtype: Any) -> Any:
+    def of_dtype(self, dtype: DType) -> Value:
         """Return the value as an integer or float of the program, of exactly this dtype."""
         return self._value().astype(dtype)
 
-    def _value(self) -> Any:
+    def _value(self) -> Value:
         return hooks.dimension_value.call(self)
 
-    def __jax_array__(self) -> Any:
+    def __jax_array__(self) -> Value:
         return self._value()
 
-    def dimension_as_value(self) -> Any:
+    def dimension_as_value(self) -> Value:
         """Return it as an integer of a program."""
         return self._value()
 
@@ -186,7 +192,7 @@ class SymbolicDim:
 
     __str__ = __repr__
 
-    def __reduce__(self) -> Any:
+    def __reduce__(self) -> NoReturn:
         raise TypeError(
             f"the dimension '{self}' cannot be pickled: its scope is in this process."
         )
@@ -194,7 +200,7 @@ class SymbolicDim:
     def __copy__(self) -> SymbolicDim:
         return self
 
-    def __deepcopy__(self, memo: Any) -> SymbolicDim:
+    def __deepcopy__(self, memo: dict[int, Any]) -> SymbolicDim:
         return self
 
     # ---- attributes that libraries read
@@ -408,7 +414,7 @@ def _operation(op: str, x: Size, y: Size) -> Size:
     return _normalized({(((op, x, y), 1),): 1}, _scope_of(x, y))
 
 
-def divided(x: Size, y: Size) -> Any:
+def divided(x: Size, y: Size) -> tuple[Size, Size]:
     """Return quotient and remainder, rounded down."""
     if not isinstance(x, SymbolicDim) and not isinstance(y, SymbolicDim):
         return divmod(x, y)
@@ -656,7 +662,7 @@ def _sum_text(key: Sequence[tuple[Monomial, int]]) -> str:
     return text
 
 
-def is_symbolic_dim(p: Any) -> bool:
+def is_symbolic_dim(p: object) -> bool:
     """Whether a size is a symbolic dimension.
 
     Args:

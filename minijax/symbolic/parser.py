@@ -17,8 +17,8 @@ from typing import Any
 
 from ..base import errors
 from ..base.source import user_source
+from ..types.sizes import Size
 from .dims import (
-    Size,
     SymbolicDim,
     divided,
     facts,
@@ -159,7 +159,7 @@ class _Parser:
         return dim * 1  # multiplying applies the scope's equalities
 
 
-def parse(text: str, scope: Any, spec: Any) -> Size:
+def parse(text: str, scope: SymbolicScope, spec: str | None) -> Size:
     """Parse the text of a size."""
     parser = _Parser(text, scope, None, spec)
     size = parser.sum()

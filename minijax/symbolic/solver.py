@@ -7,10 +7,14 @@ An axis of size `k * name + rest`, where `rest` is known by then, determines the
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..base import errors
-from .dims import Size, SymbolicDim, dimension_variables, divided
+from ..types.sizes import Size
+from .dims import SymbolicDim, dimension_variables, divided
+
+if TYPE_CHECKING:
+    from .parser import SymbolicScope
 
 __all__ = ("Solution", "Step", "solution", "solved")
 
@@ -31,7 +35,7 @@ class Solution(NamedTuple):
 
     steps: list[Step]
     checks: list[tuple[SymbolicDim, int, int]]
-    scope: Any
+    scope: SymbolicScope | None
     text: str  # the specifications of the arguments, for messages
 
 
@@ -48,7 +52,7 @@ def _linear(size: SymbolicDim, determined: set[str]) -> tuple[str, int, Size] | 
     return None if names[0] in dimension_variables([rest]) else (names[0], factor, rest)
 
 
-def common_scope(sizes: Iterable[Any], name: str) -> Any:
+def common_scope(sizes: Iterable[Any], name: str) -> SymbolicScope | None:
     """Return the scope of all symbolic dimensions among the sizes of arguments, if any."""
     dims = [d for d in sizes if isinstance(d, SymbolicDim)]
     scopes = {id(d.scope): d.scope for d in dims}

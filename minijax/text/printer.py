@@ -22,7 +22,7 @@ import re
 import sys
 from collections import deque
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from jaxlib import _pretty_printer as pp  # type: ignore[attr-defined]
 
@@ -37,6 +37,10 @@ from ..ir.jaxpr import (
     closed_jaxprs,
     read_vars,
 )
+
+if TYPE_CHECKING:
+    from ..ir.jaxpr import Atom
+    from ..types.aliases import Param, Value
 
 WIDTH = 80
 LONG = 10  # equations; a longer jaxpr is printed in front
@@ -250,7 +254,7 @@ class Printer:
         shown = [(name, eqn.params[name]) for name in names]
         return [(k, v) for k, v in shown if k not in hidden or hidden[k] not in (..., v)]
 
-    def value(self, value: Any) -> pp.Doc:
+    def value(self, value: Param) -> pp.Doc:
         if isinstance(value, (Jaxpr, ClosedJaxpr)):
             jaxpr = value if isinstance(value, Jaxpr) else value.jaxpr
             name = self.shared.get(id(jaxpr))
@@ -282,17 +286,17 @@ class Printer:
         name = self.bind(var)
         return f"{name}:{var.aval.str_short(True)}" if self.print_shapes else name
 
-    def untyped(self, atom: Any) -> str:
+    def untyped(self, atom: Atom) -> str:
         """Return a variable's name, or a literal without its type."""
         return literal_text(atom.val) if type(atom) is Literal else self.name(atom)
 
-    def typed(self, atom: Any) -> str:
+    def typed(self, atom: Atom) -> str:
         """Return a variable's name, or a literal with its type."""
         if type(atom) is Literal:
             return f"{literal_text(atom.val)}:{atom.aval.str_short(True)}"
         return self.name(atom)
 
-    def atom(self, atom: Any) -> pp.Doc:
+    def atom(self, atom: Atom) -> pp.Doc:
         return pp.text(self.typed(atom))
 
     def keyword(self, word: str) -> pp.Doc:
@@ -335,7 +339,7 @@ def bracketed(left: str, docs: Sequence[pp.Doc], right: str) -> pp.Doc:
     return pp.group(pp.concat([pp.text(left), inner, NO_SPACE_LINE, pp.text(right)]))
 
 
-def is_jaxpr(value: Any) -> bool:
+def is_jaxpr(value: Param) -> bool:
     return isinstance(value, (Jaxpr, ClosedJaxpr))
 
 
@@ -346,7 +350,7 @@ def unread(jaxpr: Jaxpr) -> Iterator[Var]:
         yield from (v for v in eqn.outs if v not in read)
 
 
-def label(name: Any) -> str:
+def label(name: str | None) -> str:
     """Return a name for a jaxpr in front, from the name of the function it came from."""
     return re.sub(r"\W", "", name) or "jaxpr" if isinstance(name, str) else "jaxpr"
 
@@ -361,6 +365,6 @@ def unused(name: str, taken: set[str]) -> str:
     return candidate
 
 
-def literal_text(value: Any) -> str:
+def literal_text(value: Value) -> str:
     """Return a scalar as Python writes it, whatever its type."""
     return str(value.item() if hasattr(value, "item") else value)

@@ -8,12 +8,16 @@ from __future__ import annotations
 
 import gc
 from types import FrameType, ModuleType
-from typing import Any
+from typing import TYPE_CHECKING
 
 from ..base import errors, source
 
+if TYPE_CHECKING:
+    from ..ir.core import Trace, Tracer
+    from ..types.aliases import Aval, AxisName
 
-def stack_of(trace: Any) -> str:
+
+def stack_of(trace: Trace) -> str:
     """Return the transformation stack as text, outermost first: `jit > vmap > grad`."""
     names = []
     while trace.parent is not trace:  # evaluation is its own parent
@@ -26,7 +30,7 @@ def stack_of(trace: Any) -> str:
 # ----------------------------------------------------------------- a value is needed
 
 
-def needs_value(x: Any, trace: Any, what: str, why: str, tries: list[str]) -> str:
+def needs_value(x: Tracer, trace: Trace, what: str, why: str, tries: list[str]) -> str:
     """Return the message for an operation that needs the value of a tracer."""
     where = [x._trace.describe()] if x._trace.transform else []
     location = source.user_source()
@@ -41,21 +45,21 @@ def needs_value(x: Any, trace: Any, what: str, why: str, tries: list[str]) -> st
     )
 
 
-def _static(x: Any, use: str) -> str:
+def _static(x: Tracer, use: str) -> str:
     """Return how to make an argument of the traced function static."""
     if x._trace.transform.startswith("checkpoint"):
         return f"the `static_argnums` parameter for `jax.remat` or `jax.checkpoint` {use}"
     return f"jit(..., static_argnums=... or static_argnames=...) {use}"
 
 
-def _traced(x: Any) -> str:
+def _traced(x: Tracer) -> str:
     return f"traced array with shape {x.aval.str_short(False)}"
 
 
 _ABSTRACT = "Abstract tracer value encountered where concrete value is expected"
 
 
-def no_bool(x: Any, trace: Any) -> Exception:
+def no_bool(x: Tracer, trace: Trace) -> Exception:
     """`bool(x)`"""
     if x.aval.size != 1:
         return ValueError(no_truth_value(x.aval.size))
@@ -88,7 +92,7 @@ def no_truth_value(size: int) -> str:
     )
 
 
-def no_number(x: Any, trace: Any, kind: type) -> Exception:
+def no_number(x: Tracer, trace: Trace, kind: type) -> Exception:
     """`int(x)`, `float(x)`, `complex(x)`"""
     if x.aval.shape:
         return TypeError(
@@ -110,7 +114,7 @@ def no_number(x: Any, trace: Any, kind: type) -> Exception:
     )
 
 
-def no_method(x: Any, trace: Any, name: str) -> Exception:
+def no_method(x: Tracer, trace: Trace, name: str) -> Exception:
     """A method that only an array with a value has"""
     return errors.ConcretizationTypeError(
         needs_value(
@@ -139,7 +143,7 @@ _NEVER = {
 }
 
 
-def no_attribute(x: Any, trace: Any, name: str) -> Exception:
+def no_attribute(x: Tracer, trace: Trace, name: str) -> Exception:
     """An attribute that a traced array lacks, or has only once it is computed"""
     if name in _NEVER:
         return AttributeError(_NEVER[name].format(_traced(x)))
@@ -156,7 +160,7 @@ def no_attribute(x: Any, trace: Any, name: str) -> Exception:
     )
 
 
-def no_index(x: Any, trace: Any) -> Exception:
+def no_index(x: Tracer, trace: Trace) -> Exception:
     """`operator.index(x)`"""
     return errors.TracerIntegerConversionError(
         needs_value(
@@ -173,7 +177,7 @@ def no_index(x: Any, trace: Any) -> Exception:
     )
 
 
-def no_array(x: Any, trace: Any) -> Exception:
+def no_array(x: Tracer, trace: Trace) -> Exception:
     """`np.asarray(x)`"""
     return errors.TracerArrayConversionError(
         needs_value(
@@ -186,7 +190,7 @@ def no_array(x: Any, trace: Any) -> Exception:
     )
 
 
-def not_concrete(x: Any, trace: Any, context: str) -> Exception:
+def not_concrete(x: Tracer, trace: Trace, context: str) -> Exception:
     """A value that must be known while the program is traced"""
     return errors.ConcretizationTypeError(
         needs_value(
@@ -202,7 +206,7 @@ def not_concrete(x: Any, trace: Any, context: str) -> Exception:
 # ------------------------------------------------------------------------------ leaks
 
 
-def leaked(x: Any, trace: Any) -> Exception:
+def leaked(x: Tracer, trace: Trace) -> Exception:
     """A tracer that outlived its trace, or is used outside it"""
     if x._trace.alive:
         return errors.UnexpectedTracerError(
@@ -247,7 +251,7 @@ def leaked_into_rule(error: Exception, name: str) -> Exception:
     )
 
 
-def held(trace: Any, tracers: list[Any]) -> Exception:
+def held(trace: Trace, tracers: list[Tracer]) -> Exception:
     """Tracers of a finished trace that are still referenced"""
     shown = [f"{x!r}: {x.origin()}" if x.origin() else repr(x) for x in tracers[:3]]
     holders = []
@@ -273,12 +277,12 @@ def held(trace: Any, tracers: list[Any]) -> Exception:
 # ------------------------------------------------------- values that are not accepted
 
 
-def _brief(x: Any) -> str:
+def _brief(x: object) -> str:
     text = str(x)
     return text if len(text) < 80 else text[:77] + "..."
 
 
-def foreign(x: Any, trace: Any) -> Exception:
+def foreign(x: object, trace: Trace) -> Exception:
     """A tracer that another library made"""
     return errors.UnexpectedTracerError(
         errors.message(
@@ -292,7 +296,7 @@ def foreign(x: Any, trace: Any) -> Exception:
     )
 
 
-def no_value(x: Any, trace: Any) -> Exception:
+def no_value(x: object, trace: Trace) -> Exception:
     """A value of a type that primitives do not accept"""
     return TypeError(
         errors.message(
@@ -305,7 +309,7 @@ def no_value(x: Any, trace: Any) -> Exception:
     )
 
 
-def reference(aval: Any, name: str, trace: Any) -> Exception:
+def reference(aval: Aval, name: str, trace: Trace) -> Exception:
     """A reference where a value is needed"""
     return ValueError(
         errors.message(
@@ -319,7 +323,7 @@ def reference(aval: Any, name: str, trace: Any) -> Exception:
 
 
 def returned_reference(
-    fun: str, aval: Any, which: str | None = None, at: str | None = None
+    fun: str, aval: Aval, which: str | None = None, at: str | None = None
 ) -> ValueError:
     """A reference among the results of a function, `at` this path"""
     where = "" if at is None else f" at output tree path result{at}"
@@ -333,7 +337,7 @@ def returned_reference(
     )
 
 
-def no_axis(name: Any, known: list[str], trace: Any) -> Exception:
+def no_axis(name: AxisName, known: list[str], trace: Trace) -> Exception:
     """An axis name that is not in scope, or is not hashable"""
     try:
         hash(name)

@@ -208,7 +208,7 @@ def _innermost_maker(eqn: Equation, i: int, defining_eqn: dict[Any, Equation]) -
     if regions is None:
         data_movement = eqn.primitive.is_data_movement
         operands = [eqn.ins[i]] if data_movement == "nothing" else eqn.ins
-        moved = [
+        moved: list[Any] = [
             a for a in operands if a in defining_eqn and a.aval.dtype == eqn.outs[i].aval.dtype
         ]
         if data_movement in (True, "in order", "nothing") and len(moved) == 1:

@@ -11,8 +11,8 @@ This module does not depend on any operation.  Next: ir/.
 from __future__ import annotations
 
 import enum
-from collections.abc import Callable, Iterable
-from typing import Any
+from collections.abc import Callable, Iterable, Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -20,6 +20,10 @@ from ..base import errors
 from . import dtypes
 from .manual_axes import ManualAxisKinds, ManualAxisType, manual_axis_type, to_axis_kinds
 from .sizes import index_of, size_of
+
+if TYPE_CHECKING:
+    from ..runtime.sharding.shardings import NamedSharding
+    from .aliases import AxisName, DType, DTypeLike, Reduced, Shape, Size, Value
 
 
 class MemorySpace(enum.Enum):
@@ -51,9 +55,27 @@ class AbstractValue:
 
     __slots__ = ("__weakref__",)
     memory_space = DEVICE
-    explicit_sharding: Any = None
-    manual_axis_kinds: Any = None
+    explicit_sharding: NamedSharding | None = None
+    manual_axis_kinds: ManualAxisKinds | None = None
     is_high = False  # whether it is a library's own type, made of values of other types
+
+    if TYPE_CHECKING:  # types of arrays and references have these; those of tokens do not
+
+        @property
+        def shape(self) -> Shape: ...
+        @property
+        def dtype(self) -> DType: ...
+        @property
+        def weak_type(self) -> bool: ...
+        @property
+        def ndim(self) -> int: ...
+        @property
+        def size(self) -> int: ...
+        def update(self, **changes: Any) -> ShapedArray: ...
+        @property
+        def manual_axis_type(self) -> ManualAxisType: ...
+        def strip_weak_type(self) -> ShapedArray: ...
+        def __len__(self) -> int: ...
 
     def str_short(self, short_dtypes: bool = False) -> str:
         """Return its text: `float32[3]`, or `f32[3]`."""
@@ -75,13 +97,13 @@ class AbstractValue:
         return self
 
     # The types and values that a value is made of: itself, except for a library's own type.
-    def lo_ty(self) -> list[Any]:
+    def lo_ty(self) -> list[AbstractValue]:
         return [self]
 
-    def lower_val(self, x: Any) -> list[Any]:
+    def lower_val(self, x: Value) -> list[Value]:
         return [x]
 
-    def raise_val(self, *lows: Any) -> Any:
+    def raise_val(self, *lows: Value) -> Value:
         (x,) = lows
         return x
 
@@ -106,18 +128,18 @@ class ShapedArray(AbstractValue):
         "shape",
         "weak_type",
     )
-    shape: tuple[int, ...]
-    dtype: Any
+    shape: Shape
+    dtype: DType
     weak_type: bool
     memory_space: MemorySpace
 
     def __new__(
         cls,
-        shape: Any,
-        dtype: Any,
+        shape: Sequence[Size],
+        dtype: DTypeLike,
         weak_type: bool = False,
         *,
-        sharding: Any = None,
+        sharding: NamedSharding | None = None,
         manual_axis_type: ManualAxisType | None = None,
         memory_space: MemorySpace = DEVICE,
     ) -> ShapedArray:
@@ -132,7 +154,7 @@ class ShapedArray(AbstractValue):
             ) from None
         return shaped(sizes, dtype, bool(weak_type), memory_space, explicit_sharding, manual)
 
-    def __reduce__(self) -> Any:
+    def __reduce__(self) -> Reduced:
         attributes = (
             self.shape,
             self.dtype,
@@ -143,7 +165,7 @@ class ShapedArray(AbstractValue):
         return shaped, (*attributes, self.manual_axis_kinds)
 
     @property
-    def sharding(self) -> Any:
+    def sharding(self) -> NamedSharding:
         """The sharding over an abstract mesh along `Explicit` axes; never None."""
         return (
             _no_sharding[0](len(self.shape))
@@ -235,7 +257,9 @@ class ShapedArray(AbstractValue):
         return self.shape[0]
 
 
-def _with_sums(manual: ManualAxisKinds | None, explicit_sharding: Any) -> ManualAxisKinds:
+def _with_sums(
+    manual: ManualAxisKinds | None, explicit_sharding: NamedSharding
+) -> ManualAxisKinds:
     """Return the manual axis kinds, with `Explicit` axes that are unreduced or reduced."""
     axis_kinds = manual or ManualAxisKinds()
     spec, names = explicit_sharding.spec, explicit_sharding.mesh.axis_names
@@ -246,7 +270,7 @@ def _with_sums(manual: ManualAxisKinds | None, explicit_sharding: Any) -> Manual
     )
 
 
-def sharded_axis_text(size: int, entry: Any) -> str:
+def sharded_axis_text(size: int, entry: AxisName | None) -> str:
     """Format an axis as types show it: its size, and the mesh axes that shard it."""
     axes = f"({','.join(map(str, entry))})" if isinstance(entry, tuple) else entry
     return str(size) if entry is None else f"{size}@{axes}"
@@ -268,11 +292,11 @@ _blank = object.__new__
 
 
 def shaped(
-    shape: tuple[int, ...],
-    dtype: Any,
+    shape: Shape,
+    dtype: DType,
     weak_type: bool = False,
     memory: MemorySpace = DEVICE,
-    explicit_sharding: Any = None,
+    explicit_sharding: NamedSharding | None = None,
     manual_axis_kinds: ManualAxisKinds | None = None,
 ) -> ShapedArray:
     """Return the `ShapedArray` of these attributes: equal ones are one object."""
@@ -321,7 +345,7 @@ class AbstractRef(AbstractValue):
 
     __slots__ = ("inner_aval",)
 
-    def __init__(self, inner_aval: Any) -> None:
+    def __init__(self, inner_aval: AbstractValue) -> None:
         self.inner_aval = inner_aval
 
     @property
@@ -330,12 +354,12 @@ class AbstractRef(AbstractValue):
         return bool(self.inner_aval.weak_type)
 
     @property
-    def shape(self) -> tuple[int, ...]:
+    def shape(self) -> Shape:
         """The sizes of the axes."""
-        return self.inner_aval.shape  # type: ignore[no-any-return]
+        return self.inner_aval.shape
 
     @property
-    def dtype(self) -> Any:
+    def dtype(self) -> DType:
         """The type of the elements."""
         return self.inner_aval.dtype
 
@@ -347,7 +371,7 @@ class AbstractRef(AbstractValue):
     @property
     def size(self) -> int:
         """The number of elements."""
-        return self.inner_aval.size  # type: ignore[no-any-return]
+        return self.inner_aval.size
 
     def __len__(self) -> int:
         return len(self.inner_aval)
@@ -390,7 +414,7 @@ _ALWAYS_CANONICAL = frozenset(
 )
 
 
-def numpy_aval(x: Any) -> ShapedArray:
+def numpy_aval(x: np.ndarray[Any, Any] | np.generic) -> ShapedArray:
     """Return the aval of a NumPy array or scalar (64-bit types narrow unless x64 is on).
 
     Scalars, from which rules make constants of their operands' dtypes, keep 64 bits where
@@ -417,7 +441,7 @@ def numpy_aval(x: Any) -> ShapedArray:
 WIDE_SCALARS = frozenset((np.float64, np.int64, np.uint64, np.complex128))
 
 
-def keeps_wide_dtype(x: Any, operands: Iterable[Any]) -> bool:
+def keeps_wide_dtype(x: np.generic, operands: Iterable[Value]) -> bool:
     """Whether a 64-bit NumPy scalar, which alone means 32 bits, has operands with 64 bits.
 
     Then it is a constant that a rule made for them, and keeps its dtype as well.
@@ -428,12 +452,12 @@ def keeps_wide_dtype(x: Any, operands: Iterable[Any]) -> bool:
     return any(isinstance(a, ShapedArray) and a.dtype == x.dtype for a in avals)
 
 
-def str_short(x: Any) -> str:
+def str_short(x: AbstractValue) -> str:
     """Return the short text of an abstract value."""
     return str(x.str_short(True))
 
 
-def same_type(a: Any, b: Any) -> bool:
+def same_type(a: AbstractValue, b: AbstractValue) -> bool:
     """Whether types are equal, except for their weak types."""
     if isinstance(a, ShapedArray) and isinstance(b, ShapedArray):
         same = a.shape == b.shape and a.memory_space is b.memory_space

@@ -8,26 +8,29 @@ This module does not depend on arrays.  Next: avals.py, shapes and abstract valu
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import ml_dtypes
 import numpy as np
 
 from ..base import config, errors
 
-bfloat16: Any = np.dtype(ml_dtypes.bfloat16)
-bool_: Any = np.dtype(np.bool_)
-int4: Any = np.dtype(ml_dtypes.int4)
-uint4: Any = np.dtype(ml_dtypes.uint4)
-int2: Any = np.dtype(ml_dtypes.int2)
-uint2: Any = np.dtype(ml_dtypes.uint2)
+if TYPE_CHECKING:
+    from .aliases import DType, DTypeLike, Reduced, Value
+
+bfloat16: np.dtype[Any] = np.dtype(ml_dtypes.bfloat16)
+bool_: np.dtype[Any] = np.dtype(np.bool_)
+int4: np.dtype[Any] = np.dtype(ml_dtypes.int4)
+uint4: np.dtype[Any] = np.dtype(ml_dtypes.uint4)
+int2: np.dtype[Any] = np.dtype(ml_dtypes.int2)
+uint2: np.dtype[Any] = np.dtype(ml_dtypes.uint2)
 int8, int16, int32, int64 = map(np.dtype, (np.int8, np.int16, np.int32, np.int64))
 uint8, uint16, uint32, uint64 = map(np.dtype, (np.uint8, np.uint16, np.uint32, np.uint64))
 float16, float32, float64 = map(np.dtype, (np.float16, np.float32, np.float64))
 complex64, complex128 = map(np.dtype, (np.complex64, np.complex128))
-float0: Any = np.dtype([("float0", np.void, 0)])
+float0: np.dtype[Any] = np.dtype([("float0", np.void, 0)])
 
-FLOAT8: tuple[Any, ...] = tuple(
+FLOAT8: tuple[np.dtype[Any], ...] = tuple(
     np.dtype(getattr(ml_dtypes, name))
     for name in (
         "float8_e3m4",
@@ -40,10 +43,10 @@ FLOAT8: tuple[Any, ...] = tuple(
         "float8_e5m2fnuz",
     )
 )
-float4_e2m1fn: Any = np.dtype(ml_dtypes.float4_e2m1fn)
+float4_e2m1fn: np.dtype[Any] = np.dtype(ml_dtypes.float4_e2m1fn)
 SMALL_FLOATS = (*FLOAT8, float4_e2m1fn)
 # Dtypes of stored data that no device computes with: no array has one of these.
-STORED: dict[Any, str] = {
+STORED: dict[np.dtype[Any], str] = {
     np.dtype(getattr(ml_dtypes, name)): kind_
     for name, kind_ in (
         ("int1", "int"),
@@ -69,15 +72,15 @@ class ExtendedDType:
 
     _rules: Any
     name: str
-    type: Any
+    type: type[extended]
 
     @property
     def base_shape(self) -> tuple[int, ...]:
         return tuple(self._rules.physical_element_aval(self).shape)
 
     @property
-    def base_dtype(self) -> Any:
-        return self._rules.physical_element_aval(self).dtype
+    def base_dtype(self) -> np.dtype[Any]:
+        return self._rules.physical_element_aval(self).dtype  # type: ignore[no-any-return]
 
     @property
     def itemsize(self) -> int:
@@ -101,7 +104,7 @@ class KeyTy(ExtendedDType):
 
     type = prng_key
     base_shape: tuple[int, ...] = ()
-    base_dtype: Any = None
+    base_dtype: np.dtype[Any] = uint32
     itemsize: int = 0
     _instances: dict[Any, KeyTy] = {}
 
@@ -121,15 +124,15 @@ class KeyTy(ExtendedDType):
     def __repr__(self) -> str:
         return self.name
 
-    def __reduce__(self) -> Any:
+    def __reduce__(self) -> Reduced:
         return KeyTy, (self.impl,)
 
 
-def is_extended(dtype: Any) -> bool:
+def is_extended(dtype: DType) -> bool:
     return isinstance(dtype, ExtendedDType)
 
 
-def rules_of(dtype: Any) -> Any:
+def rules_of(dtype: DType) -> Any:
     """Return the rules of a library's extended dtype; None for any other dtype."""
     return getattr(dtype, "_rules", None) if is_extended(dtype) else None
 
@@ -140,7 +143,7 @@ _TO_32 = {int64: int32, uint64: uint32, float64: float32, complex128: complex64}
 PYTHON_SCALARS = {bool: bool_, int: int64, float: float64, complex: complex128}
 
 
-def canonical(dtype: Any) -> Any:
+def canonical(dtype: DTypeLike) -> DType:
     """Return the dtype that `dtype` means now: 64-bit types narrow unless x64 is on."""
     if isinstance(dtype, ExtendedDType):
         return dtype
@@ -154,7 +157,7 @@ def narrow(dtype: np.dtype[Any]) -> np.dtype[Any]:
     return _TO_32.get(dtype, dtype)
 
 
-def as_dtype(dtype: Any) -> Any:
+def as_dtype(dtype: DTypeLike) -> DType:
     """Return a NumPy or Python type, a name or a scalar function as an np.dtype."""
     if isinstance(dtype, (np.dtype, ExtendedDType)):
         return dtype
@@ -173,7 +176,7 @@ def as_dtype(dtype: Any) -> Any:
     return np.dtype(dtype)
 
 
-def check_dtype_argument(dtype: Any, fun: str) -> None:
+def check_dtype_argument(dtype: object, fun: str) -> None:
     """Raise if the dtype argument of `fun` is an array.
 
     The user mostly meant it as a second array operand.
@@ -196,7 +199,7 @@ def check_dtype_argument(dtype: Any, fun: str) -> None:
 _valid: dict[Any, bool] = {}
 
 
-def is_valid(dtype: Any) -> bool:
+def is_valid(dtype: DType) -> bool:
     """Whether arrays of `dtype` exist."""
     valid = _valid.get(dtype)
     if valid is None:
@@ -213,21 +216,21 @@ def wide_types() -> bool:
     return bool(config.X64.value) or config.EXPLICIT_X64.value == "allow"
 
 
-def float_default() -> Any:
+def float_default() -> np.dtype[Any]:
     """Return the dtype of a Python float."""
     if config.DEFAULT_DTYPE_BITS.value == "32":
         return float32
     return float64 if config.X64.value else float32
 
 
-def int_default() -> Any:
+def int_default() -> np.dtype[Any]:
     """Return the dtype of a Python int."""
     if config.DEFAULT_DTYPE_BITS.value == "32":
         return int32
     return int64 if config.X64.value else int32
 
 
-def scalar_dtype(kind: type) -> Any:
+def scalar_dtype(kind: type) -> np.dtype[Any]:
     """Return the dtype of a Python scalar of type `kind`."""
     if kind is bool:
         return bool_
@@ -243,7 +246,7 @@ def scalar_dtype(kind: type) -> Any:
 # ------------------------------------------------------------------- categories
 
 
-def kind(dtype: Any) -> str:
+def kind(dtype: DType) -> str:
     """Return 'bool', 'int', 'uint', 'float', 'complex', 'float0' or 'key'."""
     name = KINDS.get(dtype)
     if name is None:
@@ -261,41 +264,41 @@ KINDS.update(dict.fromkeys(COMPLEX, "complex"))
 KINDS.update(STORED)
 
 
-def is_float(dtype: Any) -> bool:
+def is_float(dtype: DType) -> bool:
     return KINDS.get(dtype) == "float"
 
 
-def is_complex(dtype: Any) -> bool:
+def is_complex(dtype: DType) -> bool:
     return KINDS.get(dtype) == "complex"
 
 
-def is_inexact(dtype: Any) -> bool:
+def is_inexact(dtype: DType) -> bool:
     return KINDS.get(dtype) in ("float", "complex")
 
 
-def is_integer(dtype: Any) -> bool:
+def is_integer(dtype: DType) -> bool:
     return KINDS.get(dtype) in ("int", "uint")
 
 
-def is_signed(dtype: Any) -> bool:
+def is_signed(dtype: DType) -> bool:
     return KINDS.get(dtype) == "int"
 
 
-def is_unsigned(dtype: Any) -> bool:
+def is_unsigned(dtype: DType) -> bool:
     return KINDS.get(dtype) == "uint"
 
 
-def is_bool(dtype: Any) -> bool:
+def is_bool(dtype: DType) -> bool:
     return bool(dtype == bool_)
 
 
-def is_differentiable(dtype: Any) -> bool:
+def is_differentiable(dtype: DType) -> bool:
     """Whether values of this dtype have tangents of the same dtype."""
     kind = KINDS.get(dtype)
     return kind in ("float", "complex") or (kind is None and tangent_of(dtype) == dtype)
 
 
-def tangent_of(dtype: Any) -> Any:
+def tangent_of(dtype: DType) -> DType:
     """Return the dtype of tangents of values of this dtype."""
     if KINDS.get(dtype) in ("float", "complex"):
         return dtype
@@ -303,7 +306,7 @@ def tangent_of(dtype: Any) -> Any:
     return float0 if rules is None else rules.tangent_dtype(dtype)
 
 
-def to_inexact(dtype: Any) -> Any:
+def to_inexact(dtype: DType) -> DType:
     """Return the inexact dtype to which float functions widen integers and bools."""
     if is_inexact(dtype):
         return dtype
@@ -312,19 +315,19 @@ def to_inexact(dtype: Any) -> Any:
     return float64 if dtype in (int64, uint64) and wide_types() else float32
 
 
-def real_of(dtype: Any) -> Any:
+def real_of(dtype: DType) -> DType:
     """Return the dtype of the parts of a complex dtype; otherwise `dtype` itself."""
     return {complex64: float32, complex128: float64}.get(dtype, dtype)
 
 
-def complex_of(dtype: Any) -> Any:
+def complex_of(dtype: DType) -> DType:
     """Return the complex dtype whose parts can represent `dtype`."""
     if is_complex(dtype):
         return dtype
     return complex128 if dtype in (float64, int64, uint64) else complex64
 
 
-def stored(x: Any, dtype: Any) -> np.ndarray[Any, Any]:
+def stored(x: Value, dtype: np.dtype[Any]) -> np.ndarray[Any, Any]:
     """Return a value as the array that is stored in memory.
 
     float0 has no bits: it is stored as zeros of a dtype that NumPy never reads from there.
@@ -344,13 +347,13 @@ for _d in (*SMALL_FLOATS, *STORED):
     _SHORT[_d] = _d.name.replace("float", "f").replace("uint", "u").replace("int", "i")
 
 
-def short_name(dtype: Any) -> str:
+def short_name(dtype: DType) -> str:
     """Return the name in jaxprs and messages: `f32`, `i8`, `bf16`, `key<fry>`."""
     name = _SHORT.get(dtype)
     return name if name is not None else str(getattr(dtype, "name", dtype))
 
 
-def bits_of(dtype: Any) -> int:
+def bits_of(dtype: DType) -> int:
     """Return the size of an element in bits, also if a byte stores several elements."""
     name = dtype.name.partition("_")[0]
     digits = name.lstrip("uintfloa")

@@ -185,7 +185,8 @@ def _discharge_jaxpr(
         return [*outs, *pick(last, flags)]
 
     avals = [
-        a.inner_aval if d else a for a, d in zip(closed.in_avals, needs_discharge, strict=True)
+        a.inner_aval if d else a  # type: ignore[attr-defined]
+        for a, d in zip(closed.in_avals, needs_discharge, strict=True)
     ]
     name = closed.jaxpr.name
     return stage_closed(fun, avals, name=name, text="discharge", kind=DischargeTrace), flags

@@ -177,7 +177,7 @@ def pcast_to_varying(x: Any, axes: Sequence[Any]) -> Any:
         raise _auto_pcast_error(
             "The axis names of a collective must be present in"
             f" `jax.typeof(inp).mat.varying`. Got axes={tuple(axes)} and"
-            f" jax.typeof(inp).mat.varying={aval.mat.varying}",
+            f" jax.typeof(inp).mat.varying={aval.manual_axis_type.varying}",
             [aval],
         )
     return _vary(x, lacking)

@@ -18,10 +18,11 @@ from jaxlib.mlir import ir
 
 from ...base import errors
 from ...ir.jaxpr import ClosedJaxpr, Jaxpr, closed_jaxprs_in
-from ...symbolic.dims import Size, SymbolicDim, dimension_variables
+from ...symbolic.dims import SymbolicDim, dimension_variables
 from ...symbolic.solver import solution
 from ...types import dtypes
 from ...types.avals import AbstractToken, shaped
+from ...types.sizes import Size
 from .context import Lowering, physical
 from .mlir_context import context
 from .module import Module
@@ -86,7 +87,7 @@ class SymbolicLowering(Lowering):
         self.sizes: dict[str, Any] = {}
 
     # ---- sizes as values
-    def size(self, dim: Size, aval: Any = _INT) -> Any:
+    def size(self, dim: SymbolicDim, aval: Any = _INT) -> Any:
         """Return a size as a value of type `aval`."""
         value = dim.evaluated(self.sizes, _Emitted(self))
         if aval.dtype == _INT.dtype:

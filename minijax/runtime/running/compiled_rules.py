@@ -140,7 +140,7 @@ def _compiled(
     outs = jaxpr.outvars
     if closed.consts or closed.effects or any(type(v) is Literal for v in outs):
         return None
-    inputs = list(jaxpr.invars)
+    inputs: list[Any] = list(jaxpr.invars)
     fresh = [v for v in dict.fromkeys(outs) if v not in inputs]
     result_indices = [[*inputs, *fresh].index(v) for v in outs]
     if not fresh:
@@ -254,7 +254,7 @@ def evaluate_transpose(
     prim: Primitive, ct: Any, args: Sequence[Any], params: Any
 ) -> list[Any] | None:
     """Return the cotangents of operands; None if the caller must apply the rule itself."""
-    flags = []
+    flags: list[Any] = []
     buffers = []
     for x in args:
         if type(x) is UndefinedPrimal:

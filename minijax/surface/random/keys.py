@@ -256,7 +256,7 @@ def key_impl(keys: Any) -> Any:
       >>> mj.random.key_impl(mj.random.key(0))
       'threefry2x32'
     """
-    impl: PRNGImpl = aval_of(_typed(keys, "key_impl")).dtype.impl
+    impl: PRNGImpl = aval_of(_typed(keys, "key_impl")).dtype.impl  # type: ignore[union-attr]
     return impl.name if impls.get(impl.name) is impl else PRNGSpec(impl)
 
 
