@@ -1,10 +1,8 @@
 """Options: process-wide defaults, and values for one thread and block.
 
-Every option is one `Option`, kept in jaxlib's `Config` so that the C++ dispatcher
-sees those that are part of its key.  `OPTION.value` reads an option,
-`config.update('jax_...', v)` sets it for the process, and `with OPTION(v):` for one
-thread and block.  Options that change traced programs have `tracing=True`; their values
-together are `trace_key()`, part of the key of every cache of traces.
+`OPTION.value` reads an option, `config.update('jax_...', v)` sets it for the process, and
+`with OPTION(v):` for one thread and block.  The values of all options that tracing has read
+are `trace_key()`, part of the key of every cache of traces (option.py).
 
 This package knows names and types of options, not their effect.  Next: errors.py.
 """
@@ -17,9 +15,7 @@ import re
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from jaxlib import _jax
-
-from . import errors, flags, unsupported_options
+from . import errors, flags, option, unsupported_options
 from .option import (
     Option,
     UserContext,
@@ -33,7 +29,8 @@ from .option import (
     one_of,
 )
 
-trace_key: Callable[[], Any] = _jax.config.trace_context
+TRACING = option.TRACING
+trace_key = option.trace_key
 
 
 def _as_local_path(value: Any) -> Any:
@@ -143,58 +140,44 @@ _PRECISIONS = (
 _OPTIONS: dict[str, Option] = {}
 
 
-def _option(name: str, default: Any, check: Callable[[Any], Any], **kw: Any) -> Option:
-    opt = Option(name, default, check, **kw)
+def _option(name: str, default: Any, check: Callable[[Any], Any]) -> Option:
+    opt = Option(name, default, check)
     _OPTIONS[name] = opt
     return opt
 
 
-# -------------------------------------------------------------- options of traced programs
+# ------------------------------------------------------------------- values and traces
 
-_traced = {"in_key": True, "tracing": True}
-X64 = _option("jax_enable_x64", False, as_bool, **_traced)
-EXPLICIT_X64 = _option(
-    "jax_explicit_x64_dtypes", "warn", one_of("warn", "error", "allow"), **_traced
-)
-PROMOTION = _option(
-    "jax_numpy_dtype_promotion", "standard", one_of("standard", "strict"), **_traced
-)
-RANK_PROMOTION = _option(
-    "jax_numpy_rank_promotion", "allow", one_of("allow", "warn", "raise"), **_traced
-)
-MATMUL_PRECISION = _option(
-    "jax_default_matmul_precision", None, one_of(*_PRECISIONS), **_traced
-)
-DEFAULT_DTYPE_BITS = _option("jax_default_dtype_bits", "64", one_of("32", "64"), **_traced)
+X64 = _option("jax_enable_x64", False, as_bool)
+EXPLICIT_X64 = _option("jax_explicit_x64_dtypes", "warn", one_of("warn", "error", "allow"))
+PROMOTION = _option("jax_numpy_dtype_promotion", "standard", one_of("standard", "strict"))
+RANK_PROMOTION = _option("jax_numpy_rank_promotion", "allow", one_of("allow", "warn", "raise"))
+MATMUL_PRECISION = _option("jax_default_matmul_precision", None, one_of(*_PRECISIONS))
+DEFAULT_DTYPE_BITS = _option("jax_default_dtype_bits", "64", one_of("32", "64"))
 PRNG_IMPL = _option(
     "jax_default_prng_impl",
     "threefry2x32",
     one_of("threefry2x32", "rbg", "unsafe_rbg", "threefry4x32", "philox2x32", "philox4x32"),
-    **_traced,
 )
-SEED_OFFSET = _option("jax_random_seed_offset", 0, as_int, **_traced)
-WIDE_GUMBEL = _option("jax_high_dynamic_range_gumbel", False, as_bool, **_traced)
-THREEFRY_PARTITIONABLE = _option("jax_threefry_partitionable", True, as_bool, **_traced)
-CUSTOM_PRNG = _option("jax_enable_custom_prng", False, as_bool, **_traced)
-LEGACY_KEYS = _option(
-    "jax_legacy_prng_key", "allow", one_of("allow", "warn", "error"), **_traced
-)
-DISABLE_JIT = _option("jax_disable_jit", False, as_bool, **_traced)
-DEBUG_NANS = _option("jax_debug_nans", False, as_bool, **_traced)
-DEBUG_INFS = _option("jax_debug_infs", False, as_bool, **_traced)
-DEBUG_KEY_REUSE = _option("jax_debug_key_reuse", False, as_bool, **_traced)
-CHECK_LEAKS = _option("jax_check_tracer_leaks", False, as_bool, **_traced)
+SEED_OFFSET = _option("jax_random_seed_offset", 0, as_int)
+WIDE_GUMBEL = _option("jax_high_dynamic_range_gumbel", False, as_bool)
+THREEFRY_PARTITIONABLE = _option("jax_threefry_partitionable", True, as_bool)
+CUSTOM_PRNG = _option("jax_enable_custom_prng", False, as_bool)
+LEGACY_KEYS = _option("jax_legacy_prng_key", "allow", one_of("allow", "warn", "error"))
+DISABLE_JIT = _option("jax_disable_jit", False, as_bool)
+DEBUG_NANS = _option("jax_debug_nans", False, as_bool)
+DEBUG_INFS = _option("jax_debug_infs", False, as_bool)
+DEBUG_KEY_REUSE = _option("jax_debug_key_reuse", False, as_bool)
+CHECK_LEAKS = _option("jax_check_tracer_leaks", False, as_bool)
 # Not a user's option: the attributes of `set_xla_metadata`, as a part of the name stack.
-METADATA = Option("xla_metadata", "", as_text, **_traced)
-FOLDING = _option("eager_constant_folding", False, as_bool, **_traced)
-ENABLE_CHECKS = _option("jax_enable_checks", False, as_bool, **_traced)
-AUTO_PCAST = _option("jax_auto_pcast", True, as_bool, **_traced)
-DEFAULT_DEVICE = _option("jax_default_device", None, _as_device, **_traced)
-SOFTMAX_CUSTOM_JVP = _option("jax_softmax_custom_jvp", True, as_bool, **_traced)
-PRECISE_SLOPES = _option("minijax_precise_slopes", True, as_bool, **_traced)
-DISABLE_MOST_OPTIMIZATIONS = _option(
-    "jax_disable_most_optimizations", False, as_bool, **_traced
-)
+METADATA = Option("xla_metadata", "", as_text)
+FOLDING = _option("eager_constant_folding", False, as_bool)
+ENABLE_CHECKS = _option("jax_enable_checks", False, as_bool)
+AUTO_PCAST = _option("jax_auto_pcast", True, as_bool)
+DEFAULT_DEVICE = _option("jax_default_device", None, _as_device)
+SOFTMAX_CUSTOM_JVP = _option("jax_softmax_custom_jvp", True, as_bool)
+PRECISE_SLOPES = _option("minijax_precise_slopes", True, as_bool)
+DISABLE_MOST_OPTIMIZATIONS = _option("jax_disable_most_optimizations", False, as_bool)
 F16_REDUCTIONS = _option("jax_allow_f16_reductions", True, as_bool)
 UNCHECKED_BWD = _option("jax_disable_bwd_checks", False, as_bool)
 CHECK_STATIC_INDICES = _option("jax_check_static_indices", False, as_bool)
@@ -252,7 +235,7 @@ GARBAGE_GUARD = _option(
     "jax_array_garbage_collection_guard", None, one_of(None, "allow", "log", "fatal")
 )
 THREAD_GUARD = _option("jax_thread_guard", False, as_bool)
-NO_EXECUTION = _option("jax_no_execution", False, as_bool, in_key=True)
+NO_EXECUTION = _option("jax_no_execution", False, as_bool)
 
 # --------------------------------------------------------------- the compiler and its cache
 
@@ -285,7 +268,6 @@ RENEWING = (
     CACHE_LOCATIONS,
     XLA_CACHES,
     SOURCE_FILES,
-    F16_REDUCTIONS,
     IEEE_ARITHMETIC,
 )
 
@@ -296,15 +278,11 @@ for _name, _default in unsupported_options.ACCEPTED_EITHER_WAY.items():
 
 # The current mesh (a `Mesh`, or None) of `set_mesh`, and of `with mesh:`; not options of
 # the user.
-MESH = Option("minijax_current_mesh", None, as_is, **_traced)
-ENTERED_MESH = Option("minijax_entered_mesh", None, as_is, **_traced)
+MESH = Option("minijax_current_mesh", None, as_is)
+ENTERED_MESH = Option("minijax_entered_mesh", None, as_is)
 # Whether `auto_axes` or `explicit_axes` derived the current mesh from another one, over
 # which arrays are still sharded.
 RECAST_MESH = Option("minijax_recast_mesh", False, as_is)
-
-# Set (per thread) while a trace other than evaluation is current.  It is part of the C++
-# dispatcher's key, so that a call misses the fast path and reaches Python and the trace.
-TRACING = _jax.config.Config("minijax:tracing", False, include_in_jit_key=True)
 
 _OLD_NAMES = {"jax_platform_name": "jax_platforms", "jax_xla_backend": "jax_platforms"}
 

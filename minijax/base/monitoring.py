@@ -59,7 +59,7 @@ def stage(event: str, name: str) -> AbstractContextManager[None]:
 
     The stage is also logged if `jax_log_compiles` is set.
     """
-    heard = any(_ALL) or log.heard(config.LOG_COMPILES.value)
+    heard = any(_ALL) or log.heard(config.LOG_COMPILES.peek())
     return _stage(event, name) if heard else _no_stage
 
 
@@ -75,7 +75,7 @@ def _stage(event: str, name: str) -> Iterator[None]:
     record_event_duration_secs(event, end - start, fun_name=name)
     record_event_time_span(event, start, end, fun_name=name)
     log.log_line(
-        config.LOG_COMPILES.value, f"Finished {_STAGES[event]} in %.9f sec", name, end - start
+        config.LOG_COMPILES.peek(), f"Finished {_STAGES[event]} in %.9f sec", name, end - start
     )
 
 

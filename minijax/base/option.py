@@ -1,7 +1,13 @@
 """One option: its value for the process and for a thread, and its check.
 
-An `Option` is kept in jaxlib's `Config`, so that the C++ dispatcher sees those that are
-part of its key.  `watch` registers a callback for changes, for state kept in other places.
+Caches must not return what was traced under other values of the options that tracing read.
+No list names these options: the first `option.value` under a trace records the option as
+read.  `trace_key()`, part of the key of every cache of traces, is one object for all states
+whose recorded options are equal.  The C++ dispatcher compares the values of all options; a
+call that it misses is looked up under the trace key.
+
+`option.peek()` reads an option on which no cached result depends, such as a log level.
+`watch` registers a callback for changes, for state kept in other places.
 
 Next: config.py, which lists the options.
 """
@@ -9,15 +15,139 @@ Next: config.py, which lists the options.
 from __future__ import annotations
 
 import contextlib
+import functools
 import os
+import threading
 from collections.abc import Callable, Iterator
-from typing import Any
+from operator import attrgetter
+from typing import Any, ParamSpec, TypeVar
 
 from jaxlib import _jax
 
-from . import errors
+from . import errors, util
+
+T = TypeVar("T")
+P = ParamSpec("P")
 
 UNSET: Any = _jax.config.unset  # the thread's value while it uses the process's value
+
+# Set (per thread) while a trace other than evaluation is current.  It is part of the C++
+# dispatcher's key, so that a call misses the fast path and reaches Python and the trace.
+TRACING = _jax.config.Config("minijax:tracing", False, include_in_jit_key=True)
+# Set (per thread) in calls of functions that are `recorded`.
+_recording = _jax.config.Config("minijax:recording", False)
+
+
+class OptionValues:
+    """The values of some options; usually one object for equal values."""
+
+    __slots__ = ("values",)
+
+    def __init__(self, values: dict[Option, Any]) -> None:
+        self.values = values
+
+
+class TraceKey:
+    """A set of states of the options that are equal for tracing; hashed by identity.
+
+    values: the values of all options in the first of these states, without initial values.
+    differing: the options that have other values in other states of the set.
+    """
+
+    __slots__ = ("differing", "values")
+
+    def __init__(self, values: dict[Option, Any]) -> None:
+        self.values = values
+        self.differing: set[Option] = set()
+
+    def add(self, values: dict[Option, Any]) -> None:
+        """Add a state to the set."""
+        for option in {*values, *self.values}:
+            if values.get(option, option.initial) != self.values.get(option, option.initial):
+                self.differing.add(option)
+
+    def __repr__(self) -> str:
+        items = sorted(f"{option.name}={value!r}" for option, value in self.values.items())
+        return ", ".join(items) or "initial options"
+
+
+# The process's values other than initial values; the thread's values.
+_in_keys = {"include_in_jit_key": True, "include_in_trace_context": True}
+_process = _jax.config.Config("minijax:process_options", OptionValues({}), **_in_keys)
+_thread = _jax.config.Config("minijax:thread_options", OptionValues({}), **_in_keys)
+# A key of the values of all options, as C++ compares them: for caches on the hot path, which
+# look up the trace key only after a miss.  (With JAX's options, where JAX is loaded.)
+state: Callable[[], Any] = _jax.config.trace_context
+_MOST_STATES = 4096
+_option_values: dict[Any, OptionValues] = util.cache({})
+_key_of_state: dict[Any, TraceKey] = util.cache({})
+_key_of_values: dict[Any, TraceKey] = util.cache({})  # values: of the recorded options
+# Reentrant, since the garbage collector may run a finalizer that reads an option.
+_lock = threading.RLock()
+
+
+def recorded(fun: Callable[P, T]) -> Callable[P, T]:
+    """Record the options that `fun` reads, also outside of traces."""
+
+    @functools.wraps(fun)
+    def recording(*args: P.args, **kwargs: P.kwargs) -> T:
+        before = _recording.swap_local(True)
+        try:
+            return fun(*args, **kwargs)
+        finally:
+            _recording.set_local(before)
+
+    return recording
+
+
+def trace_key() -> TraceKey:
+    """Return the part of a cache's key for all options that tracing reads."""
+    return _key_of_state.get(state()) or _new_trace_key()
+
+
+def _new_trace_key() -> TraceKey:
+    with _lock:
+        now, process, thread = state(), _process.value, _thread.value
+        values = {
+            option: value
+            for option, value in {**process.values, **thread.values}.items()
+            if value != option.initial
+        }
+        recorded = _recorded(values)
+        key = _key_of_values.get(recorded)
+        if key is None:
+            key = util.remember(_key_of_values, recorded, TraceKey(values), _MOST_STATES)
+        key.add(values)
+        return util.remember(_key_of_state, now, key, _MOST_STATES)
+
+
+def _recorded(values: dict[Option, Any]) -> frozenset[Any]:
+    return frozenset(item for item in values.items() if type(item[0]) is _RecordedOption)
+
+
+def _shared(values: dict[Option, Any]) -> OptionValues:
+    """Return the object for these values."""
+    items = frozenset(values.items())
+    shared = _option_values.get(items)
+    return shared or util.remember(_option_values, items, OptionValues(values), _MOST_STATES)
+
+
+def _record(option: Option) -> None:
+    """Record that tracing reads an option.
+
+    What is being traced, under an existing key, may depend on the option.  So a key remains
+    in use only if the option has the same value in all its states.
+    """
+    with _lock:
+        option.__class__ = _RecordedOption
+        keys = list(_key_of_values.values())
+        _key_of_values.clear()
+        for key in keys:
+            if option not in key.differing:
+                _key_of_values[_recorded(key.values)] = key
+        for seen, key in list(_key_of_state.items()):
+            if option in key.differing:
+                _key_of_state.pop(seen, None)
 
 
 def _parse_bool(text: str) -> bool:
@@ -33,31 +163,19 @@ class Option:
     """One option: `.value` reads it, `opt(v)` is a context manager for this thread."""
 
     # With `__dict__`, so that an option can have its own `__doc__`.
-    __slots__ = ("__dict__", "_cell", "_callback", "check", "name", "on_change")
+    __slots__ = ("__dict__", "_cell", "_callback", "check", "initial", "name", "on_change")
 
-    def __init__(
-        self,
-        name: str,
-        default: Any,
-        check: Callable[[Any], Any],
-        *,
-        in_key: bool = False,
-        tracing: bool = False,
-    ) -> None:
+    def __init__(self, name: str, default: Any, check: Callable[[Any], Any]) -> None:
         env = os.environ.get(name.upper())
         if env is not None:
             kind = check is as_bool
             default = _parse_bool(env) if kind else check(env if env != "" else None)
         self.name = name
+        self.initial = default
         self.check = check
         self.on_change: Callable[[Any], None] | None = None
         self._callback: Callable[[Any, bool], None] | None = None
-        self._cell = _jax.config.Config(
-            "minijax:" + name,
-            default,
-            include_in_jit_key=in_key,
-            include_in_trace_context=tracing,
-        )
+        self._cell = _jax.config.Config("minijax:" + name, default)
 
     @property
     def __name__(self) -> str:
@@ -65,6 +183,13 @@ class Option:
 
     @property
     def value(self) -> Any:
+        """The current value.  Under a trace, the option is recorded as read."""
+        if TRACING.value or _recording.value:
+            _record(self)
+        return self._cell.value
+
+    def peek(self) -> Any:
+        """Return the current value for a purpose on which no cached result depends."""
         return self._cell.value
 
     def watch(self, callback: Callable[[Any, bool], None], now: bool = True) -> None:
@@ -90,21 +215,38 @@ class Option:
     def update(self, value: Any) -> None:
         """Set the process-wide value."""
         value = self.checked(value)
-        self._cell.set_global(value)
+        with _lock:
+            values = {**_process.get_global().values, self: value}
+            if value == self.initial:
+                del values[self]
+            self._cell.set_global(value)
+            _process.set_global(_shared(values))
         if self._callback is not None:
             self._callback(value, False)
 
     def swap(self, value: Any) -> Any:
         """Set this thread's value; return the state that `swap_back` restores."""
-        before = self._cell.swap_local(value)
+        before = self._cell.get_local(), _thread.get_local()
+        try:  # an interrupt between the two calls must not separate the values
+            self._cell.set_local(value)
+            _thread.set_local(_shared({**_thread.value.values, self: value}))
+        except BaseException:
+            self._set_thread(before)
+            raise
         if self._callback is not None:
             self._callback(value, True)
         return before
 
     def swap_back(self, before: Any) -> None:
-        self._cell.set_local(before)
+        self._set_thread(before)
         if self._callback is not None:
-            self._callback(before, True)
+            self._callback(before[0], True)
+
+    def _set_thread(self, values: Any) -> None:
+        try:
+            self._cell.set_local(values[0])
+        finally:
+            _thread.set_local(values[1])
 
     @contextlib.contextmanager
     def __call__(self, new_val: Any = UNSET) -> Iterator[None]:
@@ -126,13 +268,21 @@ class Option:
         return f"<option {self.name}={self.value!r}>"
 
 
+class _RecordedOption(Option):
+    """An option that tracing has read."""
+
+    __slots__ = ()
+    value = property(attrgetter("_cell.value"))  # in C: faster than a function
+
+
 class UserContext:
     """The result of `make_user_context`: a user's value that tracing depends on."""
 
     __slots__ = ("_option",)
 
     def __init__(self, name: str, default: Any) -> None:
-        self._option = Option(name, default, as_is, in_key=True, tracing=True)
+        self._option = Option(name, default, as_is)
+        _record(self._option)  # traces depend on it even if they do not read it
 
     @property
     def value(self) -> Any:

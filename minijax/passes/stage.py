@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
-from ..base import config, source, util
+from ..base import config, option, source, util
 from ..base.depth import applied
 from ..ir import core, hooks
 from ..ir.check import check_jaxpr
@@ -73,7 +73,7 @@ def abstract(prim: Primitive, avals: Sequence[Aval], params: Params) -> Any:
             return result_type(prim, avals, params)
         axes = STATE.axes
     try:
-        key = (prim, tuple(params.items()), tuple(avals), axes)
+        key = (option.state(), prim, tuple(params.items()), tuple(avals), axes)
         out = _types.get(key)
     except TypeError:  # unhashable params cannot be a key
         return result_type(prim, avals, params)

@@ -75,7 +75,7 @@ def jaxpr_text(
     Colours appear on terminals only; `use_color` and `jax_pprint_use_color` override this.
     """
     if use_color is None:
-        use_color = config.USE_COLOR.value and on_terminal()
+        use_color = config.USE_COLOR.peek() and on_terminal()
     printer = Printer(
         source_info, name_stack, print_shapes, custom_pp_eqn_rules, print_effects, use_color
     )

@@ -120,9 +120,9 @@ def note_tracing(jitted: Any, call: Any, avals: Any) -> None:
       RuntimeError: tracing is forbidden.
     """
     what = function_text(jitted.fun)
-    if config.NO_TRACING.value:
+    if config.NO_TRACING.peek():
         raise RuntimeError(f"re-tracing function {what} for `jit`, but 'no_tracing' is set")
-    if config.EXPLAIN_MISSES.value:
+    if config.EXPLAIN_MISSES.peek():
         reasons = differences(jitted, call, avals)
         if reasons is None:
             reasons = [f"never seen function: {what}"]

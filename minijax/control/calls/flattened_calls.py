@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from ...base import config, tree, util
+from ...base import config, option, tree, util
 from ...base.flattened import Flattened
 from ...base.tracebacks import simplify
 from ...ir.core import EVAL, STATE
@@ -234,7 +234,7 @@ class FlattenedDispatch:
     def on_miss(self, *args: Any, **kwargs: Any) -> tuple[Any, Any, bool]:
         """Handle a call with leaves that C++ does not support, or a new signature."""
         try:
-            forbidden = dispatch.was_execution_forbidden and config.NO_EXECUTION.value
+            forbidden = dispatch.was_execution_forbidden and config.NO_EXECUTION.peek()
             if STATE.trace is not EVAL or config.TRACING.value or forbidden:
                 # Not as a method, which with `*args` passes through C: see flat.py.
                 call: Any = self.cache_miss
@@ -251,7 +251,7 @@ class FlattenedDispatch:
                 return self.call_leafwise(args, kwargs)
             # Types as well: 1, 1.0 and True are equal and have equal hashes.
             kinds = tuple([type(value) for _, value in static])
-            key = (in_tree, config.trace_key(), STATE.axes, static, kinds, *types)
+            key = (in_tree, option.state(), STATE.axes, static, kinds, *types)
             try:
                 route = self.routes.get(key, _UNSEEN)
             except TypeError:  # a static argument is not hashable

@@ -134,7 +134,7 @@ jit_p.pretty = jit_pretty
 _programs: Any = util.cache(weakref.WeakKeyDictionary())
 _compile_seconds: Any = util.cache(weakref.WeakKeyDictionary())
 # The names of the entries of a program's cache key.
-KEY = ("place", "committed", "donated", "keep_unused", "options", "optimizations off")
+KEY = ("place", "committed", "donated", "keep_unused", "options", "configuration")
 
 
 def jit_impl(
@@ -191,8 +191,7 @@ def program_of(
         tuple(donated),
         keep_unused,
         options,
-        # This option changes the compiled code, and may be set for a single call.
-        config.DISABLE_MOST_OPTIMIZATIONS.value,
+        config.trace_key(),
     )
     if layouts is not None:
         key = (*key, *map(tuple, layouts))

@@ -341,7 +341,7 @@ class Jitted:
             self.traces.pop(key, None)
         if self.max_traces is not None and len(self.traces) >= self.max_traces:
             raise RuntimeError(self.too_many_traces(avals))
-        if config.NO_TRACING.value or config.EXPLAIN_MISSES.value:
+        if config.NO_TRACING.peek() or config.EXPLAIN_MISSES.peek():
             cache_misses.note_tracing(self, call, avals)
         flat = self.flat(call)
         names = self.names(call)

@@ -169,7 +169,7 @@ def remat_linearize(
     consts = linearized.primal.consts
     out = eval_jaxpr(forward, (), *consts, *primals)
     outs, saved = out[:n], out[n:]
-    if config.LOG_RESIDUALS.value:
+    if config.LOG_RESIDUALS.peek():
         inputs = pick([*consts, *primals], used)
         _log_residuals(jaxpr.name, inputs, pick(saved, used[-len(saved) - sum(nonzero) :]))
     if not any(linearized.nonzero_out):

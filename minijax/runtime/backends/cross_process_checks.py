@@ -86,7 +86,7 @@ def check_same_program(module: Any, bytecode: bytes, devices: Sequence[Any]) -> 
     processes = tuple(processes_of(devices))
     # Only the main threads have the same order of programs in all processes.
     main = threading.current_thread() is threading.main_thread()
-    if len(processes) < 2 or not main or not config.COMPARE_PROGRAMS.value:
+    if len(processes) < 2 or not main or not config.COMPARE_PROGRAMS.peek():
         return
     seen = _programs.setdefault(processes, set())
     digest = hashlib.blake2b(bytecode, digest_size=_SIZE).digest()

@@ -27,7 +27,7 @@ from jaxlib.mlir import ir
 from jaxlib.mlir._mlir_libs import _stablehlo as hlo
 
 from ...analysis.rereads import chains
-from ...base import config, errors, util
+from ...base import config, errors, option, util
 from ...base.source import Source
 from ...ir import core, hooks
 from ...ir.core import Primitive
@@ -805,7 +805,7 @@ def emit_equation(ctx: Lowering, eqn: Equation, values: list[Any]) -> Any:
     rule = prim.lower
     if prim.lower_by_platform:
         rule = prim.lower_by_platform.get(ctx.module.platform, rule)
-    key = (rule, *ctx.avals_in, *ctx.avals_out, *params.items())
+    key = (rule, option.state(), *ctx.avals_in, *ctx.avals_out, *params.items())
     try:
         recipe = ctx.recipes.get(key, UNSEEN)
     except TypeError:  # unhashable

@@ -13,7 +13,7 @@ from typing import Any
 
 from jaxlib.mlir import ir
 
-from ...base import config
+from ...base import config, option
 from ...ir import core
 from ...ir.jaxpr import ClosedJaxpr
 from ...passes.dce import dce_jaxpr
@@ -56,6 +56,7 @@ class Lowered:
         self.keepalive = module.keepalive
 
 
+@option.recorded
 def lower_jaxpr(closed: ClosedJaxpr, *args: Any, **options: Any) -> Lowered:
     """Return the module of a closed jaxpr; see `_lower_jaxpr`.
 
@@ -162,7 +163,7 @@ def _lower_jaxpr(
             frontend_attributes.tag_all(module.module, module.tagged)
         if hidden:
             reports.check_constants(hidden)
-        if config.DUMP_TO.value:
+        if config.DUMP_TO.peek():
             reports.dump(closed, name, module.module)
     return Lowered(module, hidden)
 

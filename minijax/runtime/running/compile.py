@@ -17,7 +17,7 @@ import time
 from collections.abc import Sequence
 from typing import Any
 
-from ...base import config, errors, monitoring, util
+from ...base import config, errors, monitoring, option, util
 from ..backends import client as clients
 from ..backends import cross_process_checks
 from ..backends import jaxlib_compat as compat
@@ -73,10 +73,10 @@ _caches: dict[Any, disk_cache.DiskCache | None] = {}
 
 
 def _cache() -> disk_cache.DiskCache | None:
-    if not config.CACHE_ENABLED.value or compiler_passes.registered:
+    if not config.CACHE_ENABLED.peek() or compiler_passes.registered:
         return None
-    directory = config.CACHE_DIR.value or disk_cache.default_directory()
-    limit = config.CACHE_MAX_SIZE.value
+    directory = config.CACHE_DIR.peek() or disk_cache.default_directory()
+    limit = config.CACHE_MAX_SIZE.peek()
     size = 2 << 30 if limit is None else limit  # negative: no limit
     if size == 0:
         return None
@@ -144,6 +144,7 @@ def _is_local(devices: Sequence[Any]) -> bool:
     return all(d.process_index == me for d in devices)
 
 
+@option.recorded
 def compile_module(
     module: Any,
     devices: Sequence[Any],
@@ -273,7 +274,7 @@ def _compile_or_load(
             monitoring.record_event_duration_secs(monitoring.READING, took)
         except compat.RuntimeFailure as e:
             cache.remove(key)  # written by an incompatible runtime
-            if config.CACHE_ERRORS.value:
+            if config.CACHE_ERRORS.peek():
                 raise errors.error(
                     RuntimeError,
                     "Error reading persistent compilation cache entry",
@@ -281,21 +282,21 @@ def _compile_or_load(
                     why=str(e),
                 ) from None
         else:
-            if config.CACHE_CHECKED.value:
+            if config.CACHE_CHECKED.peek():
                 _check_contents(client, module, device_list, options, key, loaded, callbacks)
             return loaded
     start = time.perf_counter()
     executable = _compile(client, module, device_list, options, callbacks)
     seconds = time.perf_counter() - start
     statistics.compiled += 1
-    if cache is not None and seconds >= (config.CACHE_MIN_TIME.value or 0.0):
+    if cache is not None and seconds >= (config.CACHE_MIN_TIME.peek() or 0.0):
         try:
             blob = client.serialize_executable(executable)
         except compat.RuntimeFailure:
             return executable  # some programs cannot be serialized
-        if len(blob) >= (config.CACHE_MIN_SIZE.value or 0):
+        if len(blob) >= (config.CACHE_MIN_SIZE.peek() or 0):
             is_written = cache.put(key, _SECONDS.pack(seconds) + blob)
-            if not is_written and config.CACHE_ERRORS.value:
+            if not is_written and config.CACHE_ERRORS.peek():
                 raise errors.error(
                     RuntimeError,
                     f"Error writing persistent compilation cache entry in {cache.path}",

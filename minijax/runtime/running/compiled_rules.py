@@ -74,7 +74,7 @@ def _run(
     needed: the primitive's current rule. It is part of the key, since libraries may replace
     it.
     """
-    barred = dispatch.was_execution_forbidden and config.NO_EXECUTION.value
+    barred = dispatch.was_execution_forbidden and config.NO_EXECUTION.peek()
     if barred or (dispatch.checks and dispatch.is_nan_check_enabled()):
         return None
     sharding: Any = None

@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from ...base import config, errors, log, monitoring, source, util
+from ...base import config, errors, log, monitoring, option, source, util
 from ...ir import core, hooks
 from ...ir.core import STATE, Primitive, host_driven
 from ...ir.jaxpr import (
@@ -188,7 +188,7 @@ class Program:
 
 
 _programs: dict[Any, Program] = util.cache({})
-_MOST_PROGRAMS = 4096  # by primitive, params and types: each holds 100 kB of code
+_MOST_PROGRAMS = 8192  # two keys for each program, which holds 100 kB of code
 # Checks of results; each is added when it is first enabled, so `run` pays for none before.
 checks: list[Callable[..., None]] = []
 was_execution_forbidden = (
@@ -198,7 +198,7 @@ was_execution_forbidden = (
 
 def check_execution_allowed(name: str) -> None:
     """Raise RuntimeError if `jax_no_execution` is on in this thread."""
-    if config.NO_EXECUTION.value:
+    if config.NO_EXECUTION.peek():
         raise errors.error(
             RuntimeError,
             f"JAX tried to execute function jit({name}), but the no_execution config"
@@ -272,7 +272,7 @@ def run(
     try:
         # Ids of placements are valid keys, because placements are never freed.
         param_items = tuple(params.items()) if params else None
-        key = (prim, id(placement), committed, param_items, *avals)
+        key = (option.state(), prim, id(placement), committed, param_items, *avals)
         program = _programs.get(key)
     except TypeError:  # unhashable params
         key, program = None, None
@@ -369,14 +369,17 @@ def _find_program(
         exported = (x for x in params.values() if hasattr(x, "memo"))
         if inner := next(chain(sub_jaxprs(params), exported), None):
             programs = programs_of(inner)
-    program = programs.get(key)
+    if key is None:
+        return _compile_primitive(prim, avals, params, placement, committed)
+    for_tracing = (config.trace_key(), *key[1:])
+    program = programs.get(for_tracing)
     if program is None:
         program = _compile_primitive(prim, avals, params, placement, committed)
-        if key is not None:
-            program = util.remember(programs, key, program, _MOST_PROGRAMS)
-    return program
+        program = util.remember(programs, for_tracing, program, _MOST_PROGRAMS)
+    return util.remember(programs, key, program, _MOST_PROGRAMS)
 
 
+@option.recorded
 def _compile_primitive(
     prim: Primitive,
     avals: Sequence[Any],
@@ -403,7 +406,7 @@ def program_of_one(
 ) -> Program:
     """Return the program with which `run` evaluates a primitive."""
     param_items = tuple(params.items()) if params else None
-    key = (prim, id(placement), committed, param_items, *avals)
+    key = (option.state(), prim, id(placement), committed, param_items, *avals)
     return _programs.get(key) or _find_program(key, prim, avals, params, placement, committed)
 
 
@@ -481,7 +484,7 @@ def compile_jaxpr(
 def note_compiling(name: str, closed: ClosedJaxpr) -> None:
     """Log that a program will be lowered and compiled."""
     log.log_line(
-        config.LOG_COMPILES.value,
+        config.LOG_COMPILES.peek(),
         "Compiling %s with global shapes and types %s.",
         name,
         tuple(closed.in_avals),
@@ -631,11 +634,11 @@ def nan_check(
         for b in out
         if b is not None and dtypes.is_inexact(b.aval.dtype)
     ]
-    for option, kind, wrong in (
+    for checked, kind, wrong in (
         (config.DEBUG_NANS, "nan", np.isnan),
         (config.DEBUG_INFS, "inf", np.isinf),
     ):
-        if option.value and any(wrong(v).any() for v in values):
+        if checked.value and any(wrong(v).any() for v in values):
             if reevaluate is not None:
                 reevaluate()
             why = (

@@ -22,7 +22,7 @@ _dump_numbers = itertools.count()
 
 def dump(closed: ClosedJaxpr, name: str, module: Any) -> None:
     """Write a program to the directory `jax_dump_ir_to`, in the requested forms."""
-    target = config.DUMP_TO.value
+    target = config.DUMP_TO.peek()
     if target == "sponge":
         target = os.environ.get("TEST_UNDECLARED_OUTPUTS_DIR", "")
         if not target:
@@ -32,7 +32,7 @@ def dump(closed: ClosedJaxpr, name: str, module: Any) -> None:
             )
     directory = pathlib.Path(target)
     directory.mkdir(parents=True, exist_ok=True)
-    modes = {m.strip() for m in config.DUMP_MODES.value.split(",")}
+    modes = {m.strip() for m in config.DUMP_MODES.peek().split(",")}
     number = next(_dump_numbers)
     if "jaxpr" in modes:
         text = closed.pretty_print(use_color=False)
@@ -40,14 +40,14 @@ def dump(closed: ClosedJaxpr, name: str, module: Any) -> None:
         (directory / f"jax_{number:06d}_{safe}.jaxpr.txt").write_text(text)
     if "stablehlo" in modes:
         operation = module.operation
-        text = operation.get_asm(enable_debug_info=config.DUMP_LOCATIONS.value)
+        text = operation.get_asm(enable_debug_info=config.DUMP_LOCATIONS.peek())
         called = operation.attributes["sym_name"].value
         (directory / f"jax_ir{number:04d}_{called}_compile.mlir").write_text(text)
 
 
 def check_constants(constants: Sequence[Any]) -> None:
     """Warn of captured constants that exceed the user's limit."""
-    most = config.CONSTANTS_BYTES.value
+    most = config.CONSTANTS_BYTES.peek()
     sizes = [int(getattr(c, "nbytes", 0)) for c in constants]
     total = sum(sizes)
     if most < 0 or total < most:
@@ -57,7 +57,7 @@ def check_constants(constants: Sequence[Any]) -> None:
         f" ({_format_bytes(total)} total). If this is intentional, disable this warning by"
         " setting JAX_CAPTURED_CONSTANTS_WARN_BYTES=-1. "
     )
-    frames = config.CONSTANTS_FRAMES.value
+    frames = config.CONSTANTS_FRAMES.peek()
     if not frames:
         what += (
             "To obtain a report of where these constants were encountered, set"
