@@ -71,7 +71,7 @@ def test_imports_go_down(path):
 # Within a layer, a package or file imports from the lines above its own line.
 ORDER = {
     "prims": """
-        axis_dependence dtype_arguments explicit_sharding_rules promotion tokens window_padding
+        axis_dependence dtype_arguments promotion sharding_specs tokens window_padding
         elementwise stop_gradient
         math layout host_local sizes
         shape sharding_constraint

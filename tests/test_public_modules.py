@@ -39,7 +39,7 @@ PRIVATE = {
     "poisson_entropy",
     "deviances",
     "tails",
-    "explicit_sharding_rules",
+    "sharding_specs",
     "reshard",
 }
 

@@ -483,9 +483,9 @@ def tangent_for(primal: Any, tangent: Any, name: str) -> Any:
         return Zero(expected)
     return (
         tangent
-        if t.explicit_sharding == expected.explicit_sharding
+        if t.type_sharding.explicit == expected.type_sharding.explicit
         else core_ops.reshard_to_aval(
-            tangent, t.update(explicit_sharding=expected.explicit_sharding)
+            tangent, t.update(explicit=expected.type_sharding.explicit)
         )
     )
 

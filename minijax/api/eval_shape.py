@@ -27,7 +27,7 @@ from ..runtime.sharding.partition_spec import PartitionSpec
 from ..runtime.sharding.shardings import NamedSharding, Sharding, aval_with_sharding
 from ..types import dtypes
 from ..types.avals import AbstractRef, AbstractToken, AbstractValue, shaped
-from ..types.manual_axes import ManualAxisType, manual_axis_type, to_axis_kinds
+from ..types.type_sharding import ManualAxisType, manual_axis_type, to_manual_axes
 
 
 class ShapeDtypeStruct:
@@ -174,7 +174,7 @@ class ShapeDtypeStruct:
             aval.dtype,
             weak_type=aval.weak_type,
             sharding=sharding,
-            manual_axis_type=manual_axis_type(aval.manual_axis_kinds),
+            manual_axis_type=manual_axis_type(aval.type_sharding.manual),
         )
 
     def update(self, **kwargs: Any) -> ShapeDtypeStruct:
@@ -252,9 +252,7 @@ def aval_like(x: Any) -> Any:
         aval = shaped(tuple(x.shape), dtypes.canonical(x.dtype), x.weak_type)
         aval = aval_with_sharding(aval, x.sharding)
         if x.manual_axis_type is not None:
-            aval = aval.update(
-                manual_axis_kinds=to_axis_kinds(x.manual_axis_type, core.typed_axes())
-            )
+            aval = aval.update(manual=to_manual_axes(x.manual_axis_type, core.typed_axes()))
         return AbstractRef(aval) if x.is_ref else aval
     if not core.is_value(x) and hasattr(x, "shape") and hasattr(x, "dtype"):
         weak = bool(getattr(x, "weak_type", False))
@@ -367,8 +365,8 @@ def struct_of(aval: Any) -> Any:
         aval.shape,
         aval.dtype,
         weak_type=aval.weak_type,
-        sharding=aval.explicit_sharding,
-        manual_axis_type=manual_axis_type(aval.manual_axis_kinds),
+        sharding=aval.type_sharding.explicit,
+        manual_axis_type=manual_axis_type(aval.type_sharding.manual),
     )
 
 

@@ -14,14 +14,14 @@ from typing import Any
 from ..base import config, errors, tree
 from ..control.arguments import check_callable
 from ..ir import core
-from ..ir.explicit_sharding import spec_of
-from ..prims.explicit_sharding_rules import canonicalize_out_sharding, is_empty_sharding
 from ..prims.reshard import apply_out_sharding, mesh_cast, reshard_p
 from ..prims.sharding_constraint import broadcast_sharding_prefix, constrain
+from ..prims.sharding_specs import canonicalize_out_sharding, is_empty_sharding
 from ..runtime.sharding import mesh as meshes
 from ..runtime.sharding.mesh import AxisType
 from ..runtime.sharding.partition_spec import PartitionSpec
 from ..runtime.sharding.shardings import NamedSharding
+from ..types.type_sharding import spec_of
 
 __all__ = ("auto_axes", "explicit_axes", "reshard")
 
@@ -217,7 +217,7 @@ def _mesh_of(leaves: Sequence[Any], what: str) -> Any:
         sharding = getattr(x, "sharding", None)
         if isinstance(sharding, NamedSharding) and not sharding.mesh.empty:
             return sharding.mesh
-        explicit_sharding = core.aval_of(x).explicit_sharding if core.is_value(x) else None
+        explicit_sharding = core.aval_of(x).type_sharding.explicit if core.is_value(x) else None
         if explicit_sharding is not None:
             return explicit_sharding.mesh
     raise errors.value_error(
@@ -265,8 +265,8 @@ def _cast(x: Any, mesh: Any) -> Any:
     aval = core.aval_of(x) if core.is_value(x) else None
     if (
         aval is None
-        or aval.explicit_sharding is None
-        or aval.explicit_sharding.mesh == mesh.abstract_mesh
+        or aval.type_sharding.explicit is None
+        or aval.type_sharding.explicit.mesh == mesh.abstract_mesh
     ):
         return x
     sharding = NamedSharding(mesh.abstract_mesh, PartitionSpec(*spec_of(aval)))

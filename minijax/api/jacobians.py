@@ -15,7 +15,7 @@ from ..base import errors, tree
 from ..base.source import wraps
 from ..control.arguments import check_callable
 from ..ir import core
-from ..ir.manual_axis_rules import NOTHING, ordered, union
+from ..ir.sharding_rules import ordered, union
 from ..passes.ad_util import core_ops
 from ..prims.collectives.pcast import pcast_to_varying, vary_as
 from ..prims.math.cast import convert_element_type_p
@@ -227,7 +227,7 @@ def jacrev(
             y, pull = out[:2]
             out_leaves = tree.leaves(y)
         basis = [
-            vary_as(x, core.aval_of(row).to_ct_aval().manual_axis_kinds)
+            vary_as(x, core.aval_of(row).to_ct_aval().type_sharding.manual)
             for x, row in zip(standard_basis(out_leaves), out_leaves, strict=True)
         ]
         jac = vmap(lambda *cts: pull(tree.unflatten(out_tree, cts)))(*basis)
@@ -249,11 +249,11 @@ def jacrev(
 
 def _shared_along(ins: Any, outs: Sequence[Any]) -> tuple[Any, ...]:
     """Return the axes of `shard_map` along which outputs vary and some input does not."""
-    kinds = [core.aval_of(x).manual_axis_kinds for x in outs]
+    kinds = [core.aval_of(x).type_sharding.manual for x in outs]
     varying = union(kinds)
     if not varying:
         return ()
-    each = [core.aval_of(x).manual_axis_kinds or NOTHING for x in tree.leaves(ins)]
+    each = [core.aval_of(x).type_sharding.manual for x in tree.leaves(ins)]
     return ordered(a for a in varying if any(all(a not in n for n in k) for k in each))
 
 

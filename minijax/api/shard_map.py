@@ -23,11 +23,11 @@ from ..control.calls.shard_map import (
 from ..control.refs.discharge import discharge_jaxpr
 from ..ir import core
 from ..ir.core import STATE
-from ..ir.explicit_sharding import spec_of
 from ..runtime.sharding import mesh as meshes
 from ..runtime.sharding.mesh import AbstractMesh, Mesh
 from ..runtime.sharding.partition_spec import Infer, PartitionSpec, axes_of, check_spec
 from ..types.avals import AbstractRef
+from ..types.type_sharding import spec_of
 
 __all__ = ("shard_map", "shard_map_by_position", "smap")
 
@@ -399,7 +399,9 @@ class _SpecChecks:
             tuple(a for a in axes_of(entry) if a in self.manual) for entry in spec_of(aval)
         ]
         spec = (
-            PartitionSpec() if aval.explicit_sharding is None else aval.explicit_sharding.spec
+            PartitionSpec()
+            if aval.type_sharding.explicit is None
+            else aval.type_sharding.explicit.spec
         )
         sums = {"unreduced": spec.unreduced, "reduced": spec.reduced}
         return PartitionSpec(*entries, **{k: n & self.manual for k, n in sums.items()})
@@ -426,7 +428,7 @@ class _SpecChecks:
             if len(spec) > len(aval.shape):
                 which = f"{name_of(self.fun)}(*args), result number {i},"
                 raise self.too_long("out_specs", "output", spec, which, aval)
-            if check and aval.manual_axis_kinds is not None:
+            if check and any(aval.type_sharding.manual):
                 self.check_equal(spec, aval)
         return outs
 
@@ -439,26 +441,26 @@ class _SpecChecks:
             all_specs = [*[PartitionSpec()] * len(traced.hoisted), *specs]
             written_avals = discharged.out_avals[len(closed.out_avals) :]
             for spec, aval in zip(pick(all_specs, written), written_avals, strict=True):
-                if aval.manual_axis_kinds is not None:
+                if any(aval.type_sharding.manual):
                     self.check_equal(spec, aval)
 
     def check_equal(self, spec: PartitionSpec, aval: Any) -> None:
         """Raise if a result may vary along an axis that its spec does not name."""
         named = {a for entry in spec for a in axes_of(entry)}
         unnamed = [
-            a for a in aval.manual_axis_kinds.varying if a in self.manual and a not in named
+            a for a in aval.type_sharding.manual.varying if a in self.manual and a not in named
         ]
-        sums = zip(aval.manual_axis_kinds[1:], _reduction_axes(spec), strict=True)
+        sums = zip(aval.type_sharding.manual[1:], _reduction_axes(spec), strict=True)
         unnamed += [a for k, s in sums for a in k if a in self.manual and a not in s]
         unnamed = [
             a
             for a in unnamed
-            if a not in spec.unreduced or a not in aval.manual_axis_kinds.varying
+            if a not in spec.unreduced or a not in aval.type_sharding.manual.varying
         ]
         if not unnamed:
             return
         axes = ",".join(map(str, unnamed))
-        if self.manual.issubset(n for kind in aval.manual_axis_kinds for n in kind):
+        if self.manual.issubset(n for kind in aval.type_sharding.manual for n in kind):
             across = f"axis {unnamed[0]!r}" if len(unnamed) == 1 else f"axes {tuple(unnamed)}"
             why = (
                 f"is replicated across mesh {across}, but could not infer replication"

@@ -281,13 +281,13 @@ def check_cotangent(ct: Any, aval: Any) -> Any:
             " corresponding output of the differentiated function had JAX type"
             f" {aval.str_short(False)}."
         )
-    if not is_float0 and got.manual_axis_kinds != (
-        kinds := expected.to_ct_aval().manual_axis_kinds
+    if not is_float0 and got.type_sharding.manual != (
+        kinds := expected.to_ct_aval().type_sharding.manual
     ):
         raise _varies_differently(
             "unexpected JAX type (e.g. shape/dtype) for argument to VJP function: got"
             f" {got.str_short(False)}, but expected"
-            f" {expected.update(manual_axis_kinds=kinds).str_short(False)} because the"
+            f" {expected.update(manual=kinds).str_short(False)} because the"
             " corresponding output of the differentiated function had JAX type"
             f" {aval.str_short(False)}.",
             ValueError,
@@ -456,7 +456,7 @@ def linear_transpose(
                     "cotangent type does not match function output, expected"
                     f" {v.aval.str_short(False)} but got {got.str_short(False)}."
                 )
-            if got.manual_axis_kinds != v.aval.to_ct_aval().manual_axis_kinds:
+            if got.type_sharding.manual != v.aval.to_ct_aval().type_sharding.manual:
                 raise _varies_differently(
                     "cotangent type does not match function output, expected"
                     f" {v.aval.to_ct_aval().str_short(False)} but got"

@@ -19,7 +19,7 @@ from ..control.refs.discharge import DischargedFunction, check_passed_once
 from ..ir import core
 from ..ir.core import Reference
 from ..passes.batch import Axis, batch_flat, move_lane, no_name
-from ..types.avals import TypeFlags
+from ..types.type_sharding import TypeFlags
 from . import vmappables
 from .chunks import batch_in_chunks, chunk_size
 
@@ -191,8 +191,10 @@ def _lane_sharding(avals: Any, dims: Sequence[int | None]) -> Any:
     """Return the sharding of one number per lane, if types shard the lane axis."""
     entry_and_sharding = []
     for a, d in zip(avals, dims, strict=True):
-        if d is not None and a.explicit_sharding is not None:
-            entry_and_sharding.append((a.explicit_sharding.spec[d], a.explicit_sharding))
+        if d is not None and a.type_sharding.explicit is not None:
+            entry_and_sharding.append(
+                (a.type_sharding.explicit.spec[d], a.type_sharding.explicit)
+            )
     entries = [entry for entry, _ in entry_and_sharding if entry is not None]
     if any(entry != entries[0] for entry in entries):
         raise errors.value_error(

@@ -16,14 +16,15 @@ from ..analysis.user_functions import holds_functions
 from ..base import config, errors, source, tree, util
 from ..base.source import function_text, own_name
 from ..base.util import pick
-from ..ir import core, explicit_sharding
+from ..ir import core
 from ..ir.jaxpr import ClosedJaxpr, Jaxpr, eval_jaxpr, lift_consts, permute_jaxpr
-from ..ir.manual_axis_rules import missing
+from ..ir.sharding_rules import missing
 from ..passes.ad_util import core_ops
 from ..passes.stage import cached_on_jaxpr, stage_closed
 from ..prims import promotion
 from ..prims.math.cast import convert_element_type_p
 from ..types.avals import AbstractRef, same_type
+from ..types.type_sharding import with_axis, without_axis
 from .arguments import ArgNames, signature_of
 from .flat import FlatFun
 
@@ -231,16 +232,14 @@ def type_difference(a: Any, b: Any) -> str:
         differences.append("the shapes do not match")
     if a.memory_space is not b.memory_space:
         differences.append("the memory spaces do not match")
-    if a.manual_axis_kinds != b.manual_axis_kinds:
+    if a.type_sharding.manual != b.type_sharding.manual:
         differences.append("the manual axis types do not match")
     return ", and ".join(differences)
 
 
 def to_vary(a: Any, b: Any) -> str:
     """Return the cast that makes a value of type `a` vary over the axes of `b`, or ''."""
-    axes = missing(
-        a.manual_axis_kinds, () if b.manual_axis_kinds is None else b.manual_axis_kinds.varying
-    )
+    axes = missing(a.type_sharding.manual, b.type_sharding.manual.varying)
     return f"jax.lax.pcast(..., {axes}, to='varying')" if axes else ""
 
 
@@ -289,8 +288,8 @@ def promote_weak(
             dtype = b.dtype if _joins(a, b) else a.dtype
             x = with_dtype(x, dtype)
             changed = True
-        elif b.manual_axis_kinds is not None and to_vary(a, b) and source.is_own(fun):
-            x = core_ops.reshard_to_aval(x, a.update(manual_axis_kinds=b.manual_axis_kinds))
+        elif any(b.type_sharding.manual) and to_vary(a, b) and source.is_own(fun):
+            x = core_ops.reshard_to_aval(x, a.update(manual=b.type_sharding.manual))
             changed = True
         out.append(x)
     return out if changed else None
@@ -352,11 +351,11 @@ def check_no_batched_effects(effects: frozenset[Any], what: str, why: str) -> No
 
 def stacked(aval: Any, n: int) -> Any:
     """Return the type of `n` values stacked along a new first axis."""
-    return explicit_sharding.with_axis(aval, n, 0)
+    return with_axis(aval, n, 0)
 
 
 def slice_aval(aval: Any) -> Any:
     """Return the type of one slice along the first axis."""
     if isinstance(aval, AbstractRef):
         return AbstractRef(slice_aval(aval.inner_aval))
-    return explicit_sharding.without(aval, 0)
+    return without_axis(aval, 0)

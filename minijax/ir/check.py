@@ -13,8 +13,9 @@ from typing import Any
 
 from ..types.avals import same_type
 from .core import Primitive
-from .jaxpr import Equation, Jaxpr, Literal, result_type, sub_jaxprs
+from .jaxpr import Equation, Jaxpr, Literal, sub_jaxprs
 from .regions import Region
+from .sharding_rules import result_type
 
 # Type rules that libraries registered: (types of operands, params) -> types of results.
 rules: dict[Primitive, Callable[..., Any]] = {}

@@ -16,7 +16,7 @@ from __future__ import annotations
 import gc
 import threading
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
 from ..base import config, errors
 from ..base.depth import applied
@@ -60,6 +60,37 @@ def unsupported(reason: str, error: type[Exception] = NotImplementedError) -> An
     return Unsupported(reason, error)
 
 
+class ShardingRule(NamedTuple):
+    """How results are sharded, given the types of the operands; see sharding_rules.py.
+
+    specs(specs, avals, outs, params) -> [spec | None], the spec of each result along
+        `Explicit` mesh axes; `specs` are those of the operands, and `specs.mesh` their mesh;
+        `avals` and `outs` are the types without them; the default is replicated
+    manual(operands, params) -> the `ManualAxes` of the results, given those of the operands;
+        the default: results vary along all axes that an operand varies along; "abstract":
+        the types that `abstract` returns have them, as for primitives that hold programs
+    linear_in: the operands in which it is linear, for unreduced operands: "first"; "together":
+        all jointly; "product": each of two; "any": its other rules decide; None: none
+    request: the name of the param that requests the result's sharding
+    check_request(sharding, specs, avals, params) raises if the request is impossible
+    """
+
+    specs: Rule | None = None
+    manual: Rule | str | None = None
+    linear_in: str | None = None
+    request: str | None = None
+    check_request: Rule | None = None
+
+    def shards_results(self, params: dict[str, Any]) -> bool:
+        """Whether results may be sharded although no operand is."""
+        if self.request is not None and params[self.request] is not None:
+            return True
+        return callable(self.manual)
+
+
+REPLICATED = ShardingRule()
+
+
 class LibraryAttribute:
     """An attribute that only libraries read: views/attributes.py defines its value.
 
@@ -89,19 +120,11 @@ class Primitive:
     effects(params) -> frozenset; named_axes(params) -> names of mapped axes it uses
     depends(flags, params) -> for each result, whether it depends on a flagged operand;
         without the rule all results do as soon as one operand is flagged
-    manual_axis_rule(kinds, params) -> the manual axis kinds of the results, given those of
-        the operands, see manual_axis_rules.py; without the rule the results vary along all
-        axes that an operand varies along; "abstract": the types that `abstract` returns
-        have them, as for primitives that hold programs
-    linearity: in which operands it is linear, for unreduced operands: see reduction_axes.py
+    sharding: how results are sharded over a mesh, a `ShardingRule`; see sharding_rules.py
     has_closures: whether its params hold functions, which may close over lanes: `batch` is
         called even if no operand is mapped
     lowers_key_arrays: whether `lower` handles key arrays; other rules get arrays of words
     sets_memory_space: whether `abstract` sets the memory space of the results
-    sharding_rule(specs, avals, outs, params) -> the spec of each result along `Explicit` mesh
-        axes, given the operands' specs (explicit_sharding.py); the default is replicated
-    out_sharding_param: the name of the param that requests the result's sharding;
-        check_out_sharding(sharding, specs, avals, params) raises if it is impossible
     regions: how it holds programs, see regions.py
     checked(enabled, args, params) -> (error | None, results), the rule of `checkify`, unless
         `checkify` transforms its programs; for other primitives `checkify` reads
@@ -134,12 +157,12 @@ class Primitive:
 
     __slots__ = (
         "__weakref__", "abstract", "as_program", "axes_of", "batch", "batch_named", "bounds",
-        "check_out_sharding", "checked", "dce", "depends", "divisor", "effects",
+        "checked", "dce", "depends", "divisor", "effects",
         "elementwise", "flops", "has_closures", "impl", "is_data_movement", "jvp",
-        "keeps_finite", "keeps_nans", "linearity", "linearize", "lower", "lower_by_platform",
-        "lowers_key_arrays", "makes_nans", "manual_axis_rule", "multiple_results", "name",
-        "named_axes", "out_sharding_param", "pretty", "regions", "sets_memory_space",
-        "sharding_rule", "stage", "taylor", "text", "transpose", "uses_keys", "workspace",
+        "keeps_finite", "keeps_nans", "linearize", "lower", "lower_by_platform",
+        "lowers_key_arrays", "makes_nans", "multiple_results", "name",
+        "named_axes", "pretty", "regions", "sets_memory_space",
+        "sharding", "stage", "taylor", "text", "transpose", "uses_keys", "workspace",
     )  # fmt: skip
 
     bind_with_trace: Any = LibraryAttribute()
@@ -164,9 +187,7 @@ class Primitive:
         self.has_closures = False
         self.lowers_key_arrays = False
         self.sets_memory_space = False
-        self.sharding_rule: Rule | None = None
-        self.out_sharding_param: str | None = None
-        self.check_out_sharding: Rule | None = None
+        self.sharding = REPLICATED
         self.impl: Rule | None = None
         self.stage: Rule | None = None
         self.effects: Rule | None = None
@@ -175,8 +196,6 @@ class Primitive:
         self.text: Rule | None = None
         self.dce: Rule | None = None
         self.depends: Rule | None = None
-        self.manual_axis_rule: Rule | str | None = None
-        self.linearity: str | None = None
         self.uses_keys: Any = None
         self.regions: Any = None
         self.checked: Rule | None = None
@@ -219,6 +238,10 @@ class Primitive:
         """Set the type rule; usable as a decorator."""
         self.abstract = rule
         return rule
+
+    def def_sharding(self, **fields: Any) -> None:
+        """Set fields of the sharding rule."""
+        self.sharding = self.sharding._replace(**fields)
 
     def check_accepts_ref(self, aval: Any) -> None:
         """Raise unless the primitive takes references, of type `aval`."""
@@ -477,7 +500,7 @@ def axes_of_lanes() -> frozenset[AxisName]:
 
 
 def typed_axes() -> tuple[AxisName, ...]:
-    """Return the names of the axes in scope whose manual axis kinds types record."""
+    """Return the names of the manual axes in scope that types record."""
     return tuple([axis[0] for axis in STATE.axes if type(axis) is TypedAxis])
 
 

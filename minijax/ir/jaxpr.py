@@ -14,11 +14,11 @@ from functools import partial
 from itertools import chain
 from typing import TYPE_CHECKING, Any, final
 
-from ..base import depth, errors
+from ..base import depth
 from ..base.source import Source
-from ..types.avals import DEVICE, AbstractRef, ShapedArray
-from . import core, explicit_sharding, hooks, manual_axis_rules
-from .core import LibraryAttribute, Primitive, stack_text
+from ..types.avals import AbstractRef, ShapedArray
+from . import core, hooks
+from .core import LibraryAttribute, Primitive
 from .names import within
 
 if TYPE_CHECKING:
@@ -549,82 +549,3 @@ def unweaken(aval: Aval) -> Aval:
     if type(aval) is ShapedArray and aval.weak_type:
         return aval.strip_weak_type()
     return aval
-
-
-# ------------------------------------------------------------------------------ typing
-
-
-def result_type(prim: Primitive, avals: Sequence[Aval], params: dict[str, Any]) -> Any:
-    """Return the type(s) of a primitive's result(s), in the memory of its operands.
-
-    Returns `manual_axis_rules.DIFFERING` if the operands must first be made to vary along
-    the same manual axes.
-    """
-    if prim.manual_axis_rule is not None:
-        if prim.manual_axis_rule != "abstract":
-            return _type_with_manual_axes(prim, avals, params)
-    elif prim.regions is None:  # otherwise the programs that it holds determine it
-        for a in avals:
-            if a.manual_axis_kinds is not None:
-                return _type_with_manual_axes(prim, avals, params)
-    return _type_with_sharding(prim, avals, params)
-
-
-def _type_with_manual_axes(
-    prim: Primitive, avals: Sequence[Any], params: dict[str, Any]
-) -> Any:
-    """Return the types of the results with their manual axis kinds."""
-    kinds = manual_axis_rules.of_results(prim, avals, params)
-    if isinstance(kinds, manual_axis_rules.Differing):
-        return kinds
-    out = _type_with_sharding(
-        prim, [manual_axis_rules.with_kinds(a, None) for a in avals], params
-    )
-    if prim.multiple_results:
-        return [manual_axis_rules.with_kinds(a, kinds) for a in out]
-    return manual_axis_rules.with_kinds(out, kinds)
-
-
-def _type_with_sharding(prim: Primitive, avals: Sequence[Any], params: dict[str, Any]) -> Any:
-    """Return the types of the results with their explicit sharding and memory space."""
-    if prim.out_sharding_param is not None and params[prim.out_sharding_param] is not None:
-        return explicit_sharding.sharded_result_type(prim, avals, params)
-    for a in avals:
-        if a.explicit_sharding is not None and (
-            prim.sharding_rule is not None or not any(sub_jaxprs(params))
-        ):
-            return explicit_sharding.sharded_result_type(prim, avals, params)
-    out = prim.abstract(*avals, **params)
-    for a in avals:
-        if a.memory_space is not DEVICE:
-            return _in_operand_memory(prim, avals, params, out)
-    return out
-
-
-def _in_operand_memory(
-    prim: Primitive, avals: Sequence[Any], params: dict[str, Any], out: Any
-) -> Any:
-    """Return result types in the operands' memory space; raise if operands differ in it."""
-    if prim.sets_memory_space or any(sub_jaxprs(params)):
-        return out
-    spaces = {a.memory_space for a in avals if getattr(a, "shape", ())}
-    if len(spaces) > 1:
-        one = next(a for a in avals if a.memory_space is DEVICE and a.shape)
-        other = next(a for a in avals if a.memory_space is not DEVICE)
-        raise ValueError(
-            errors.message(
-                f"memory_space of all inputs passed to `{prim}` must be the same. Got"
-                f" {other.str_short(False)} and {one.str_short(False)}.",
-                where=stack_text(),
-                why="an operation reads one memory: the host's or the device's.",
-                tries=["device_put(x, minijax.memory.Space.Device) first"],
-            )
-        )
-    if not spaces or spaces == {DEVICE}:
-        return out
-    (space,) = spaces
-
-    def with_space(aval: Any) -> Any:
-        return aval.update(memory_space=space)
-
-    return list(map(with_space, out)) if prim.multiple_results else with_space(out)

@@ -16,10 +16,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..base import errors, source
-from ..ir import core, explicit_sharding, hooks
+from ..ir import core, hooks
 from ..types import dtypes
 from ..types.avals import AbstractRef, ShapedArray
 from ..types.sizes import is_symbolic
+from ..types.type_sharding import with_axis, without_axis
 
 if TYPE_CHECKING:
     from ..types.aliases import Aval, Tangent, Value
@@ -158,12 +159,12 @@ def add(x: Tangent, y: Tangent) -> Tangent:
 # lanes to that of one lane, and back.  Types of other kinds do not change.
 mappings: dict[type, tuple[Callable[..., Any], Callable[..., Any]]] = {
     ShapedArray: (
-        lambda size, dim, a: explicit_sharding.without(a, dim),
-        lambda size, dim, a: explicit_sharding.with_axis(a, size, dim),
+        lambda size, dim, a: without_axis(a, dim),
+        lambda size, dim, a: with_axis(a, size, dim),
     ),
     AbstractRef: (
-        lambda size, dim, a: AbstractRef(explicit_sharding.without(a.inner_aval, dim)),
-        lambda size, dim, a: AbstractRef(explicit_sharding.with_axis(a.inner_aval, size, dim)),
+        lambda size, dim, a: AbstractRef(without_axis(a.inner_aval, dim)),
+        lambda size, dim, a: AbstractRef(with_axis(a.inner_aval, size, dim)),
     ),
 }
 

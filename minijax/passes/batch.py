@@ -18,9 +18,9 @@ from ..base.depth import applied
 from ..base.util import flags_of
 from ..ir import core, hooks
 from ..ir.core import STATE, Primitive, Trace, Tracer
-from ..ir.explicit_sharding import spec_of, with_axis, without
 from ..ir.jaxpr import ClosedJaxpr, eval_jaxpr
 from ..ir.names import Inside, NamedTrace
+from ..types.type_sharding import spec_of, with_axis, without_axis
 from .ad_util import core_ops, mapped_aval, unmapped_aval
 from .stage import cached_on_jaxpr, stage_closed
 
@@ -76,7 +76,7 @@ class Axis:
         entry = self.lane_sharding.spec[0]
         if spec_of(aval)[dim] == entry:
             return x
-        lane = without(aval, dim)
+        lane = without_axis(aval, dim)
         return core_ops.reshard_to_aval(
             x, with_axis(lane, self.size, dim, self.lane_sharding, entry)
         )
@@ -209,7 +209,7 @@ def lane_to_front(x: Value, lanes: Axis | int, dim: int | None) -> Value:
 
 def lane_to_front_unsharded(x: Value, axis: Axis, dim: int | None) -> Value:
     """Like `lane_to_front`, for operations that accept unsharded operands with sharded ones."""
-    shared = dim is None and core.aval_of(x).explicit_sharding is None
+    shared = dim is None and core.aval_of(x).type_sharding.explicit is None
     return lane_to_front(x, axis.size if shared else axis, dim)
 
 

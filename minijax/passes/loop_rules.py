@@ -18,8 +18,9 @@ from ..base.util import pick, split_list
 from ..ir import core
 from ..ir.core import Primitive
 from ..ir.jaxpr import ClosedJaxpr, Equation, jaxprs_axes, jaxprs_effects, permute_jaxpr
-from ..ir.manual_axis_rules import joined
 from ..ir.regions import Loop, Params
+from ..ir.sharding_rules import joined
+from ..types.type_sharding import UNSHARDED
 from .ad_util import nonzero_flags, pick_nonzero, unmapped_aval, with_zeros
 from .batch import Axis, batch_jaxpr, move_lane
 from .dce import dce_jaxpr, results_depend
@@ -45,9 +46,8 @@ def def_loop_rules(prim: Primitive, loop: Loop) -> None:
 def _abstract(loop: Loop, *avals: Any, **params: Any) -> list[Any]:
     *conds, body = loop.bodies(params)
     out: list[Any] = body.out_avals
-    if any(
-        t.out_avals[0].manual_axis_kinds is not None for t in conds
-    ):  # devices may stop at different steps, so results vary along the same axes
+    # Devices may stop at different steps; then results vary along the same axes.
+    if any(t.out_avals[0].type_sharding is not UNSHARDED for t in conds):
         return [joined(a, conds[0].out_avals[0]) for a in out]
     if loop.length is None:
         return out

@@ -18,9 +18,10 @@ from ..base.util import pick
 from ..ir import core
 from ..ir.core import Primitive
 from ..ir.jaxpr import ClosedJaxpr, Equation, Jaxpr, Var, eval_jaxpr, jaxprs_axes, no_effects
-from ..ir.manual_axis_rules import joined
 from ..ir.regions import Bodies, Origins, Params, Region
+from ..ir.sharding_rules import joined
 from ..types.avals import same_type
+from ..types.type_sharding import UNSHARDED
 from .ad_util import (
     UndefinedPrimal,
     Zero,
@@ -53,7 +54,7 @@ def _abstract(region: Region, *avals: Any, **params: Any) -> Sequence[Any]:
     outs: Sequence[Any] = region.bodies(params)[0].out_avals
     chosen = avals[: region.index]
     # Devices may choose different branches, so results vary along the axes of the index.
-    if any(a.manual_axis_kinds is not None for a in chosen):
+    if any(a.type_sharding is not UNSHARDED for a in chosen):
         return [joined(a, *chosen) for a in outs]
     return outs
 

@@ -31,9 +31,8 @@ from ..ir.jaxpr import (
     Var,
     lift_consts,
     params_of,
-    result_type,
 )
-from ..ir.manual_axis_rules import DIFFERING
+from ..ir.sharding_rules import DIFFERING, result_type
 from ..types.avals import WIDE_SCALARS, AbstractRef, ShapedArray, keeps_wide_dtype, shaped
 from ..types.dtypes import is_extended
 from .ad_util import core_ops

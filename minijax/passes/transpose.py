@@ -18,7 +18,7 @@ from ..ir import hooks
 from ..ir.core import STATE, Primitive, Rule
 from ..ir.jaxpr import Atom, ClosedJaxpr, Equation, Jaxpr, Literal, Var
 from ..ir.names import Inside, wrap_name_stack
-from ..types.avals import TypeFlags
+from ..types.type_sharding import UNSHARDED, TypeFlags
 from .ad_util import UndefinedPrimal, Zero, core_ops, instantiate
 from .stage import cached_on_jaxpr, stage_closed
 
@@ -69,8 +69,8 @@ def backward_pass(
     outer_source = STATE.source
     evaluate = STATE.trace.compiled_rules(hooks.evaluate_transpose)
     # Cotangents may have types over a mesh that was current only inside the function.
-    has_sharded_types = TypeFlags.has_sharded_types
-    recast = config.RECAST_MESH.swap(True) if has_sharded_types else None
+    sharded = TypeFlags.has_sharded_types
+    recast = config.RECAST_MESH.swap(True) if sharded else None
     try:
         while tape:
             eqn = tape.pop()
@@ -82,7 +82,7 @@ def backward_pass(
             _transpose_equation(eqn, ct_of, env, linear, evaluate)
     finally:
         STATE.source, STATE.names = outer_source, outer
-        if has_sharded_types:
+        if sharded:
             config.RECAST_MESH.swap_back(recast)
 
     def ct_for(v: Var) -> Any:
@@ -168,8 +168,7 @@ def _run(eqn: Equation, env: dict[Any, Any]) -> None:
 
 def cotangent_type(aval: Aval) -> Aval:
     """Return the type of the cotangents of values of type `aval`, with their sharding."""
-    unsharded = aval.explicit_sharding is None and aval.manual_axis_kinds is None
-    return aval if unsharded else aval.to_ct_aval()
+    return aval if aval.type_sharding is UNSHARDED else aval.to_ct_aval()
 
 
 def transpose_jaxpr(

@@ -68,7 +68,7 @@ def _put_type(*avals: Any, devices: Sequence[Any], **_: Any) -> list[Any]:
     return out_avals
 
 
-def _put_sharding_rule(specs: Any, avals: Any, outs: Any, params: Any) -> list[Any]:
+def _put_specs(specs: Any, avals: Any, outs: Any, params: Any) -> list[Any]:
     return [
         None if isinstance(target, shardings.NamedSharding) else spec
         for spec, target in zip(specs, params["devices"], strict=True)
@@ -76,8 +76,8 @@ def _put_sharding_rule(specs: Any, avals: Any, outs: Any, params: Any) -> list[A
 
 
 device_put_p.abstract = _put_type
-device_put_p.manual_axis_rule = "abstract"  # each result has its operand's axis kinds
-device_put_p.sharding_rule = _put_sharding_rule
+# By `abstract`, each result has its operand's manual axes.
+device_put_p.def_sharding(specs=_put_specs, manual="abstract")
 linear_many_jvp(device_put_p)
 
 

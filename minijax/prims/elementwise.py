@@ -26,7 +26,7 @@ from ..runtime.arrays.transfers import typed_constant
 from ..symbolic.dims import SymbolicDim
 from ..types import dtypes
 from ..types.avals import ShapedArray, shaped
-from .explicit_sharding_rules import elementwise_sharding_rule
+from .sharding_specs import elementwise_specs
 
 __all__ = (
     "Rule", "KEY", "INT", "SIGNED", "FLOAT", "COMPLEX", "INEXACT", "NUMBER", "ANY", "BITS",
@@ -240,7 +240,7 @@ def linear_jvp(prim: Primitive) -> None:
         return ans, prim.bind(*map(ad_util.instantiate, tangents), **params)
 
     prim.jvp = jvp
-    prim.linearity = "together"
+    prim.def_sharding(linear_in="together")
 
 
 def linear_in_first(prim: Primitive, transpose: Rule | None = None) -> None:
@@ -254,7 +254,7 @@ def linear_in_first(prim: Primitive, transpose: Rule | None = None) -> None:
         return ans, prim.bind(t, *primals[1:], **params)
 
     prim.jvp = jvp
-    prim.linearity = "first"
+    prim.def_sharding(linear_in="first")
     if transpose is not None:
         prim.transpose = transpose
 
@@ -427,7 +427,7 @@ def nary(
     if transpose is not None:
         prim.transpose = transpose
     batch_elementwise(prim)
-    prim.sharding_rule = elementwise_sharding_rule(name)
+    prim.def_sharding(specs=elementwise_specs(name))
     prim.lower = lower_elementwise(lower) if isinstance(lower, str) else lower
     return prim
 

@@ -23,10 +23,10 @@ from ..analysis.cost_model import copies
 from ..base import errors
 from ..ir import core
 from ..ir.core import Primitive
-from ..ir.explicit_sharding import axes_in
 from ..passes.batch import move_lane
 from ..types import dtypes
 from ..types.avals import shaped
+from ..types.type_sharding import axes_in
 from .axis_dependence import mixed
 from .elementwise import linear_in_first
 from .math.algebraic import div, mul
@@ -55,7 +55,7 @@ class FftType(enum.IntEnum):
 fft_p = Primitive("fft")
 
 
-def _fft_sharding_rule(specs: Any, avals: Any, outs: Any, params: Any) -> list[Any]:
+def _fft_specs(specs: Any, avals: Any, outs: Any, params: Any) -> list[Any]:
     """Keep the operand's spec: XLA gathers the transformed axes if they are sharded."""
     for i, (n, entry) in enumerate(zip(outs[0].shape, specs[0], strict=True)):
         num_shards = math.prod(specs.mesh.shape[a] for a in axes_in(entry))
@@ -70,7 +70,7 @@ def _fft_sharding_rule(specs: Any, avals: Any, outs: Any, params: Any) -> list[A
     return [specs[0]]
 
 
-fft_p.sharding_rule = _fft_sharding_rule
+fft_p.def_sharding(specs=_fft_specs)
 
 
 def _fft_abstract(x: Any, *, fft_type: FftType, fft_lengths: tuple[int, ...]) -> Any:

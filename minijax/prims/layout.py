@@ -14,7 +14,7 @@ from ..runtime.sharding import placement
 from ..runtime.sharding.layouts import Layout, check_tiles
 from ..runtime.sharding.partitioned_placement import array_with_layout
 from .elementwise import linear_jvp
-from .explicit_sharding_rules import first_operand_sharding_rule
+from .sharding_specs import first_operand_specs
 
 layout_constraint_p = core.Primitive("layout_constraint")
 layout_constraint_p.abstract = lambda x, *, layout: x
@@ -31,7 +31,7 @@ def _evaluate(x: Any, *, layout: Layout) -> Any:
 layout_constraint_p.impl = lambda x, *, layout: _evaluate(arrays.adopted(x), layout=layout)
 layout_constraint_p.makes_nans = False
 layout_constraint_p.keeps_nans = layout_constraint_p.elementwise = True
-layout_constraint_p.sharding_rule = first_operand_sharding_rule
+layout_constraint_p.def_sharding(specs=first_operand_specs)
 linear_jvp(layout_constraint_p)
 layout_constraint_p.transpose = lambda ct, x, *, layout: [
     layout_constraint_p.bind(ct, layout=layout)

@@ -12,20 +12,20 @@ from typing import Any
 
 from ..ir import core
 from ..ir.core import Primitive
-from ..ir.explicit_sharding import spec_of
 from ..passes.ad_util import Zero
 from ..runtime.arrays.array import base_array, wrap
 from ..runtime.arrays.device_put import put_value
 from ..runtime.backends import jaxlib_compat as compat
 from ..runtime.sharding.partition_spec import PartitionSpec
 from ..runtime.sharding.shardings import NamedSharding, has_custom_layout, user_sharding_of
+from ..types.type_sharding import spec_of
 from .collectives.pcast import vary_as
-from .explicit_sharding_rules import (
+from .sharding_constraint import concrete, lower_constraint
+from .sharding_specs import (
     canonicalize_out_sharding,
-    elementwise_sharding_rule,
+    elementwise_specs,
     sharding_for_aval,
 )
-from .sharding_constraint import concrete, lower_constraint
 
 __all__ = (
     "align_shardings",
@@ -42,8 +42,8 @@ mesh_cast_p = Primitive("mesh_cast")
 
 
 def _cast_type(x: Any, *, dst_sharding: Any) -> Any:
-    explicit_sharding = None if dst_sharding is None else dst_sharding.to_explicit(len(x.shape))
-    return x.update(explicit_sharding=explicit_sharding)
+    explicit = None if dst_sharding is None else dst_sharding.to_explicit(len(x.shape))
+    return x.update(explicit=explicit)
 
 
 def _set_rules(prim: Primitive) -> None:
@@ -52,9 +52,7 @@ def _set_rules(prim: Primitive) -> None:
     prim.makes_nans = False
     prim.keeps_nans = prim.elementwise = True
     prim.abstract = _cast_type
-    prim.out_sharding_param = "dst_sharding"
-    prim.sharding_rule = lambda specs, avals, outs, params: [None]
-    prim.linearity = "any"
+    prim.def_sharding(request="dst_sharding", linear_in="any")
 
     def jvp(primals: Any, tangents: Any, **params: Any) -> Any:
         (t,), out = tangents, prim.bind(*primals, **params)
@@ -67,7 +65,7 @@ def _set_rules(prim: Primitive) -> None:
         aval = core.aval_of(x)
         entry = spec_of(aval)[d]
         if dst_sharding is None and entry is not None:
-            dst_sharding = aval.explicit_sharding.with_spec(())  # type: ignore[union-attr]
+            dst_sharding = aval.type_sharding.explicit.with_spec(())  # type: ignore[union-attr]
         if dst_sharding is not None:
             spec = list(dst_sharding.spec)
             spec += [None] * (d - len(spec))
@@ -89,14 +87,14 @@ _set_rules(mesh_cast_p)
 def _lower(ctx: Any, x: Any, *, dst_sharding: Any) -> Any:
     aval = ctx.avals_out[0]
     if (
-        aval.explicit_sharding is not None
-        and aval.explicit_sharding.spec.unreduced
-        and ctx.avals_in[0].explicit_sharding is None
+        aval.type_sharding.explicit is not None
+        and aval.type_sharding.explicit.spec.unreduced
+        and ctx.avals_in[0].type_sharding.explicit is None
     ):
         # Without this, the compiler may mistake a value computed from sums for a term of one.
-        without_sums = aval.explicit_sharding.with_sums(frozenset(), frozenset())
-        return lower_constraint(ctx, x, aval.update(explicit_sharding=None), without_sums)
-    if aval.explicit_sharding is not None:  # its constraint is emitted with every value
+        without_sums = aval.type_sharding.explicit.with_sums(frozenset(), frozenset())
+        return lower_constraint(ctx, x, aval.update(explicit=None), without_sums)
+    if aval.type_sharding.explicit is not None:  # its constraint is emitted with every value
         return x
     return lower_constraint(ctx, x, aval, dst_sharding)
 
@@ -134,15 +132,15 @@ def _evaluate_cast(x: Any, *, dst_sharding: Any) -> Any:
         cpp_sharding = src_sharding.cpp_sharding(len(aval.shape))
     # `with_aval` returns an array over the same buffers.
     out = wrap(compat.with_aval(base, aval, cpp_sharding), core.aval_of(x))
-    if aval.explicit_sharding is None or not any(aval.explicit_sharding.spec):
+    if aval.type_sharding.explicit is None or not any(aval.type_sharding.explicit.spec):
         return out
     result_sharding = isinstance(src_sharding, NamedSharding) and src_sharding.to_explicit(
         len(aval.shape)
     )
     return (
         out
-        if result_sharding == aval.explicit_sharding
-        else _evaluate_reshard(out, dst_sharding=aval.explicit_sharding)
+        if result_sharding == aval.type_sharding.explicit
+        else _evaluate_reshard(out, dst_sharding=aval.type_sharding.explicit)
     )
 
 
@@ -150,14 +148,14 @@ mesh_cast_p.impl = _evaluate_cast
 
 
 def reshard_to_aval(x: Any, aval: Any) -> Any:
-    """Return a value with the explicit sharding and manual axis kinds of `aval`."""
+    """Return a value with the type sharding of `aval`."""
     current_aval = core.aval_of(x)
     if current_aval is aval:
         return x
-    if current_aval.manual_axis_kinds != aval.manual_axis_kinds:
-        x = vary_as(x, aval.manual_axis_kinds)
+    if current_aval.type_sharding.manual != aval.type_sharding.manual:
+        x = vary_as(x, aval.type_sharding.manual)
     if (
-        current_aval.explicit_sharding == aval.explicit_sharding
+        current_aval.type_sharding.explicit == aval.type_sharding.explicit
         or current_aval.shape != aval.shape
     ):
         return x
@@ -171,20 +169,22 @@ def align_shardings(name: str, xs: Sequence[Any]) -> list[Any]:
       ShardingTypeError: an axis is sharded over different mesh axes.
     """
     avals = list(map(core.aval_of, xs))
-    like = next((a.explicit_sharding for a in avals if a.explicit_sharding is not None), None)
+    like = next(
+        (a.type_sharding.explicit for a in avals if a.type_sharding.explicit is not None), None
+    )
     if like is None:
         return list(xs)
-    (spec,) = elementwise_sharding_rule(name)(list(map(spec_of, avals)), avals, avals[:1], {})
+    (spec,) = elementwise_specs(name)(list(map(spec_of, avals)), avals, avals[:1], {})
     target_sharding = NamedSharding(like.mesh, PartitionSpec(*spec)).to_explicit(len(spec))
     return [
-        reshard_to_aval(x, a.update(explicit_sharding=target_sharding))
+        reshard_to_aval(x, a.update(explicit=target_sharding))
         for x, a in zip(xs, avals, strict=True)
     ]
 
 
 def mesh_cast(x: Any, explicit_sharding: Any) -> Any:
     """Return a value whose type has this explicit sharding, without moving its shards."""
-    current_sharding = core.aval_of(x).explicit_sharding
+    current_sharding = core.aval_of(x).type_sharding.explicit
     if current_sharding == explicit_sharding:
         return x
     if current_sharding is not None and (
@@ -196,7 +196,7 @@ def mesh_cast(x: Any, explicit_sharding: Any) -> Any:
 
 def drop_explicit_sharding(x: Any) -> Any:
     """Return a value whose type has no explicit sharding."""
-    is_sharded = core.is_value(x) and core.aval_of(x).explicit_sharding is not None
+    is_sharded = core.is_value(x) and core.aval_of(x).type_sharding.explicit is not None
     return mesh_cast(x, None) if is_sharded else x
 
 

@@ -13,7 +13,6 @@ from ..analysis.key_use import FORWARDS, KeyUse
 from ..base import errors, tree
 from ..ir import core
 from ..ir.core import Primitive
-from ..ir.explicit_sharding import spec_of
 from ..passes.ad_util import Zero, instantiate
 from ..passes.batch import lane_to_front
 from ..runtime.arrays import device_put
@@ -30,6 +29,7 @@ from ..runtime.sharding.partitioned_placement import (
     multi_device_sharding,
 )
 from ..runtime.sharding.shardings import UNSPECIFIED, NamedSharding, Sharding
+from ..types.type_sharding import spec_of
 from .elementwise import move_nothing
 from .layout import with_layout_constraint
 
@@ -58,7 +58,7 @@ sharding_constraint_p.transpose = lambda ct, x, **params: [
 ]
 
 
-sharding_constraint_p.sharding_rule = lambda specs, avals, outs, params: [specs[0]]
+sharding_constraint_p.def_sharding(specs=lambda specs, avals, outs, params: [specs[0]])
 
 
 def _check_sharding_matches(spec: Any, sharding: NamedSharding, ndim: int) -> None:
@@ -114,12 +114,12 @@ def lower_constraint(
     if ctx.placement is None or not isinstance(sharding, NamedSharding):
         return x  # one device: nothing to shard
     mixed = bool(sharding.mesh.auto_axes and sharding.mesh.explicit_axes)
-    if mixed and aval.explicit_sharding is not None:
+    if mixed and aval.type_sharding.explicit is not None:
         # The type determines the sharding along `Explicit` axes.
         full_spec = (*sharding.spec, *[None] * (len(aval.shape) - len(sharding.spec)))
         spec = [
             w if w is UNCONSTRAINED else (*axes_of(s), *axes_of(w))
-            for s, w in zip(aval.explicit_sharding.spec, full_spec, strict=True)
+            for s, w in zip(aval.type_sharding.explicit.spec, full_spec, strict=True)
         ]
         sharding = sharding.with_spec(PartitionSpec(*spec))
     attr = ctx.sharding(sharding, aval, free)

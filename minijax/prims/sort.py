@@ -32,17 +32,17 @@ from ..symbolic.dims import SymbolicDim, exceeds
 from ..types import dtypes
 from ..types.avals import shaped
 from . import dtype_arguments
-from .explicit_sharding_rules import (
-    check_replicated,
-    elementwise_sharding_rule,
-    replicated_axes_rule,
-)
 from .gather.dimension_numbers import GatherDimensionNumbers
 from .gather.gather import gather
 from .math.cast import from_two_bits
 from .math.logic import gt, lt
 from .shape.creation import broadcasted_iota, zero_array
 from .shape.shapes import expand_dims, primitive, size_of, type_problem, value_problem
+from .sharding_specs import (
+    check_replicated,
+    elementwise_specs,
+    replicated_axes_specs,
+)
 
 __all__ = (
     "sort_p",
@@ -254,7 +254,7 @@ sort_p.lower_by_platform["cpu"] = _sort_lower_cpu
 sort_p.makes_nans, sort_p.keeps_finite = False, True
 
 
-def _sort_sharding_rule(specs: Any, avals: Any, outs: Any, params: Any) -> list[Any]:
+def _sort_specs(specs: Any, avals: Any, outs: Any, params: Any) -> list[Any]:
     for spec, aval in zip(specs, avals, strict=True):
         check_replicated(
             spec,
@@ -262,10 +262,10 @@ def _sort_sharding_rule(specs: Any, avals: Any, outs: Any, params: Any) -> list[
             [params["dimension"]],
             "Arguments to sort must be unsharded over the sorting dimension.",
         )
-    return elementwise_sharding_rule("sort")(specs, avals, outs, params)
+    return elementwise_specs("sort")(specs, avals, outs, params)
 
 
-sort_p.sharding_rule = _sort_sharding_rule
+sort_p.def_sharding(specs=_sort_specs)
 
 
 def sort(operand: Any, dimension: int = -1, is_stable: bool = True, num_keys: int = 1) -> Any:
@@ -417,9 +417,11 @@ top_k_p = primitive(
     "top_k", type=_top_k_type, jvp=_top_k_jvp, batch=_top_k_batch, lower=_top_k_lower, many=True
 )
 top_k_p.makes_nans = False
-top_k_p.sharding_rule = replicated_axes_rule(
-    lambda avals, params: [params["axis"]],
-    "top_k operand must be unsharded over the axis that is searched.",
+top_k_p.def_sharding(
+    specs=replicated_axes_specs(
+        lambda avals, params: [params["axis"]],
+        "top_k operand must be unsharded over the axis that is searched.",
+    )
 )
 
 
@@ -554,9 +556,11 @@ approx_top_k_p = primitive(
     lower=_approx_lower,
     many=True,
 )
-approx_top_k_p.sharding_rule = replicated_axes_rule(
-    lambda avals, params: [params["reduction_dimension"]],
-    "approx_top_k operand must be unsharded over the axis that is searched.",
+approx_top_k_p.def_sharding(
+    specs=replicated_axes_specs(
+        lambda avals, params: [params["reduction_dimension"]],
+        "approx_top_k operand must be unsharded over the axis that is searched.",
+    )
 )
 
 

@@ -10,12 +10,12 @@ from ..ir import core
 from ..ir.core import Missing, Primitive, Tracer
 from ..passes.ad_util import Zero
 from ..types import dtypes
-from .explicit_sharding_rules import first_operand_sharding_rule
+from .sharding_specs import first_operand_specs
 
 # discarded: the result is never used, as in lanes that do not take a branch.  Only then
 # is its cotangent zero; for a tangent that is used, jvp and transpose would disagree.
 stop_gradient_p = Primitive("stop_gradient")
-stop_gradient_p.sharding_rule = first_operand_sharding_rule
+stop_gradient_p.def_sharding(specs=first_operand_specs)
 stop_gradient_p.lowers_key_arrays = True
 stop_gradient_p.uses_keys = FORWARDS
 stop_gradient_p.abstract = lambda x, **_: x

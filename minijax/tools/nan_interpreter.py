@@ -423,9 +423,7 @@ def _stopping(cond: ClosedJaxpr, n: int, state: Sequence[Any]) -> ClosedJaxpr:
 
 def _varying(avals: Sequence[Any]) -> tuple[Any, ...]:
     """Return the manual axes along which any of these values varies."""
-    kinds = [
-        a.manual_axis_kinds for a in avals if getattr(a, "manual_axis_kinds", None) is not None
-    ]
+    kinds = [a.type_sharding.manual for a in avals if hasattr(a, "type_sharding")]
     return tuple(dict.fromkeys(n for k in kinds for n in k.varying))
 
 

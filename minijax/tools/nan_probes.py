@@ -65,7 +65,7 @@ def all_finite(x: Any) -> Any:
     to a scalar takes several passes.
     """
     aval = core.aval_of(x)
-    width = _width(aval.shape) if aval.explicit_sharding is None else None
+    width = _width(aval.shape) if aval.type_sharding.explicit is None else None
     if width is None or aval.dtype.itemsize < 4:
         return _finite(x)
 

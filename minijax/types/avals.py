@@ -1,9 +1,9 @@
 """Abstract values: the properties of a value that are known before it is computed.
 
-`ShapedArray` has a shape, dtype, weak type and memory space, the sharding along `Explicit`
-mesh axes, and the kinds of manual axes.  Equal ones are one object, so that caches hash and
-compare them by identity.  `AbstractToken` is the type of a token, `AbstractRef` of a
-mutable reference.  C++ reads only `shape`, `dtype` and `weak_type` of a type.
+`ShapedArray` has a shape, dtype, weak type, memory space, and the sharding over a mesh
+(type_sharding.py).  Equal ones are one object, so that caches hash and compare them by
+identity.  `AbstractToken` is the type of a token, `AbstractRef` of a mutable reference.
+C++ reads only `shape`, `dtype` and `weak_type` of a type.
 
 This module does not depend on any operation.  Next: ir/.
 """
@@ -18,12 +18,20 @@ import numpy as np
 
 from ..base import errors
 from . import dtypes
-from .manual_axes import ManualAxisKinds, ManualAxisType, manual_axis_type, to_axis_kinds
 from .sizes import index_of, size_of
+from .type_sharding import (
+    UNSHARDED,
+    ManualAxisType,
+    TypeSharding,
+    manual_axis_type,
+    sharded_axis_text,
+    to_manual_axes,
+    type_sharding,
+)
 
 if TYPE_CHECKING:
     from ..runtime.sharding.shardings import NamedSharding
-    from .aliases import AxisName, DType, DTypeLike, Reduced, Shape, Size, Value
+    from .aliases import DType, DTypeLike, Reduced, Shape, Size, Value
 
 
 class MemorySpace(enum.Enum):
@@ -55,8 +63,7 @@ class AbstractValue:
 
     __slots__ = ("__weakref__",)
     memory_space = DEVICE
-    explicit_sharding: NamedSharding | None = None
-    manual_axis_kinds: ManualAxisKinds | None = None
+    type_sharding: TypeSharding = UNSHARDED
     is_high = False  # whether it is a library's own type, made of values of other types
 
     if TYPE_CHECKING:  # types of arrays and references have these; those of tokens do not
@@ -111,9 +118,8 @@ class AbstractValue:
 class ShapedArray(AbstractValue):
     """An array of known shape and dtype.
 
-    `explicit_sharding` is the sharding over an abstract mesh along `Explicit` axes, or None
-    if no axis is sharded so; `sharding` is the same, but never None.  `manual_axis_kinds`
-    are the kinds of manual axes, or None; `manual_axis_type` is their public form.
+    `type_sharding` is how it is divided over a mesh.  `sharding` and `manual_axis_type` are
+    JAX's names for its parts.
 
     >>> import numpy as np
     >>> shaped((3,), np.dtype('float32')).str_short(True)
@@ -122,10 +128,9 @@ class ShapedArray(AbstractValue):
 
     __slots__ = (
         "dtype",
-        "explicit_sharding",
-        "manual_axis_kinds",
         "memory_space",
         "shape",
+        "type_sharding",
         "weak_type",
     )
     shape: Shape
@@ -144,39 +149,30 @@ class ShapedArray(AbstractValue):
         memory_space: MemorySpace = DEVICE,
     ) -> ShapedArray:
         dtype = dtypes.as_dtype(dtype)
-        explicit_sharding = None if sharding is None else sharding.to_explicit(len(shape))
-        manual = to_axis_kinds(manual_axis_type)
+        explicit = None if sharding is None else sharding.to_explicit(len(shape))
+        division = type_sharding(explicit, to_manual_axes(manual_axis_type))
         try:
             sizes = tuple(map(index_of, shape))
         except TypeError:
             raise TypeError(
                 f"Shapes must be 1D sequences of concrete values of integer type, got {shape}."
             ) from None
-        return shaped(sizes, dtype, bool(weak_type), memory_space, explicit_sharding, manual)
+        return shaped(sizes, dtype, bool(weak_type), memory_space, division)
 
     def __reduce__(self) -> Reduced:
-        attributes = (
-            self.shape,
-            self.dtype,
-            self.weak_type,
-            self.memory_space,
-            self.explicit_sharding,
-        )
-        return shaped, (*attributes, self.manual_axis_kinds)
+        attributes = self.shape, self.dtype, self.weak_type, self.memory_space
+        return shaped, (*attributes, self.type_sharding)
 
     @property
     def sharding(self) -> NamedSharding:
         """The sharding over an abstract mesh along `Explicit` axes; never None."""
-        return (
-            _no_sharding[0](len(self.shape))
-            if self.explicit_sharding is None
-            else self.explicit_sharding
-        )
+        explicit = self.type_sharding.explicit
+        return _no_sharding[0](len(self.shape)) if explicit is None else explicit
 
     @property
     def manual_axis_type(self) -> ManualAxisType:
         """The manual axes along which values vary, are unreduced, or are reduced."""
-        return manual_axis_type(self.manual_axis_kinds)
+        return manual_axis_type(self.type_sharding.manual)
 
     mat = manual_axis_type
 
@@ -197,15 +193,11 @@ class ShapedArray(AbstractValue):
         name = dtypes.short_name(self.dtype) if short else str(self.dtype.name)
         memory_space = self.memory_space
         space = "" if memory_space is DEVICE else f"<{memory_space.name.lower()}>"
-        kinds = "" if self.manual_axis_kinds is None else self.manual_axis_kinds.text()
-        if self.explicit_sharding is not None and (
-            self.explicit_sharding.spec.unreduced or self.explicit_sharding.spec.reduced
-        ):
-            kinds = _with_sums(self.manual_axis_kinds, self.explicit_sharding).text()
-        if self.explicit_sharding is not None:
-            sizes = ",".join(map(sharded_axis_text, self.shape, self.explicit_sharding.spec))
-            return f"{name}{space}[{sizes}]{kinds}"
-        return f"{name}{space}[{','.join(map(str, self.shape))}]{kinds}"
+        sharding = self.type_sharding
+        if sharding is UNSHARDED:
+            return f"{name}{space}[{','.join(map(str, self.shape))}]"
+        sizes = map(sharded_axis_text, self.shape, sharding.spec(len(self.shape)))
+        return f"{name}{space}[{','.join(sizes)}]{sharding.axes_text()}"
 
     def __str__(self) -> str:
         return ("~" if self.weak_type else "") + self.str_short(False)
@@ -217,16 +209,24 @@ class ShapedArray(AbstractValue):
     def update(self, **changes: Any) -> ShapedArray:
         """Return a copy with some attributes changed, by their names.
 
-        If the shape changes, the copy is not sharded unless `explicit_sharding` is given.
+        `explicit` and `manual` change one part of `type_sharding`.  If the shape changes,
+        `explicit` becomes None unless it is given.
         """
-        explicit_sharding = None if "shape" in changes else self.explicit_sharding
+        sharding = changes.get("type_sharding")
+        if sharding is None:
+            sharding = self.type_sharding
+            reshaped = sharding is not UNSHARDED and "shape" in changes
+            if reshaped or "explicit" in changes or "manual" in changes:
+                default = None if "shape" in changes else sharding.explicit
+                sharding = type_sharding(
+                    changes.get("explicit", default), changes.get("manual", sharding.manual)
+                )
         return shaped(
             changes.get("shape", self.shape),
             changes.get("dtype", self.dtype),
             changes.get("weak_type", self.weak_type),
             changes.get("memory_space", self.memory_space),
-            changes.get("explicit_sharding", explicit_sharding),
-            changes.get("manual_axis_kinds", self.manual_axis_kinds),
+            sharding,
         )
 
     def strip_weak_type(self) -> ShapedArray:
@@ -243,44 +243,14 @@ class ShapedArray(AbstractValue):
     def to_ct_aval(self) -> ShapedArray:
         """Return the type of cotangents: unreduced and reduced axes change places."""
         aval = self.to_tangent()
-        kinds = aval.manual_axis_kinds
-        if kinds is not None and (kinds.unreduced or kinds.reduced):
-            swapped = ManualAxisKinds(kinds.varying, kinds.reduced, kinds.unreduced)
-            aval = aval.update(manual_axis_kinds=swapped)
-        if aval.explicit_sharding is not None:
-            aval = aval.update(explicit_sharding=aval.explicit_sharding.of_cotangents())
-        return aval
+        if aval.type_sharding is UNSHARDED:
+            return aval
+        return aval.update(type_sharding=aval.type_sharding.of_cotangents())
 
     def __len__(self) -> int:
         if not self.shape:
             raise TypeError("len() of an unsized abstract value")
         return self.shape[0]
-
-
-def _with_sums(
-    manual: ManualAxisKinds | None, explicit_sharding: NamedSharding
-) -> ManualAxisKinds:
-    """Return the manual axis kinds, with `Explicit` axes that are unreduced or reduced."""
-    axis_kinds = manual or ManualAxisKinds()
-    spec, names = explicit_sharding.spec, explicit_sharding.mesh.axis_names
-    unreduced = [n for n in names if n in spec.unreduced]
-    reduced = [n for n in names if n in spec.reduced]
-    return ManualAxisKinds(
-        axis_kinds.varying, (*axis_kinds.unreduced, *unreduced), (*axis_kinds.reduced, *reduced)
-    )
-
-
-def sharded_axis_text(size: int, entry: AxisName | None) -> str:
-    """Format an axis as types show it: its size, and the mesh axes that shard it."""
-    axes = f"({','.join(map(str, entry))})" if isinstance(entry, tuple) else entry
-    return str(size) if entry is None else f"{size}@{axes}"
-
-
-class TypeFlags:
-    """Facts about all types of this process."""
-
-    # Whether any type was sharded or had manual axis kinds; until then rules skip both.
-    has_sharded_types = False
 
 
 # (number of axes) -> the sharding of types without one; the runtime registers it
@@ -296,24 +266,16 @@ def shaped(
     dtype: DType,
     weak_type: bool = False,
     memory: MemorySpace = DEVICE,
-    explicit_sharding: NamedSharding | None = None,
-    manual_axis_kinds: ManualAxisKinds | None = None,
+    sharding: TypeSharding = UNSHARDED,
 ) -> ShapedArray:
     """Return the `ShapedArray` of these attributes: equal ones are one object."""
-    key = (shape, dtype, weak_type, memory, explicit_sharding, manual_axis_kinds)
+    key = (shape, dtype, weak_type, memory, sharding)
     aval = _interned.get(key)
     if aval is None:
         # `ShapedArray.__new__` would check and convert arguments that are correct already.
         aval = _blank(ShapedArray)
         aval.shape, aval.dtype = tuple(map(size_of, shape)), dtype
-        aval.weak_type, aval.memory_space, aval.explicit_sharding = (
-            weak_type,
-            memory,
-            explicit_sharding,
-        )
-        aval.manual_axis_kinds = manual_axis_kinds
-        if explicit_sharding is not None or manual_axis_kinds is not None:
-            TypeFlags.has_sharded_types = True
+        aval.weak_type, aval.memory_space, aval.type_sharding = weak_type, memory, sharding
         # setdefault: two threads that meet here must get one object.
         aval = _interned.setdefault(key, aval)
     return aval
@@ -461,10 +423,5 @@ def same_type(a: AbstractValue, b: AbstractValue) -> bool:
     """Whether types are equal, except for their weak types."""
     if isinstance(a, ShapedArray) and isinstance(b, ShapedArray):
         same = a.shape == b.shape and a.memory_space is b.memory_space
-        same_placement = (
-            same
-            and a.explicit_sharding == b.explicit_sharding
-            and a.manual_axis_kinds == b.manual_axis_kinds
-        )
-        return same_placement and bool(a.dtype == b.dtype)
+        return same and a.type_sharding is b.type_sharding and bool(a.dtype == b.dtype)
     return bool(a == b)

@@ -12,7 +12,7 @@ import numpy as np
 from ..api.devices import device_put
 from ..api.make_array import make_array_from_single_device_arrays
 from ..base import config, errors
-from ..prims.explicit_sharding_rules import canonicalize_out_sharding
+from ..prims.sharding_specs import canonicalize_out_sharding
 from ..runtime.sharding.mesh import Mesh, get_abstract_mesh
 from ..runtime.sharding.partition_spec import PartitionSpec
 from ..runtime.sharding.shardings import NamedSharding, num_shards_of, shard_positions_of

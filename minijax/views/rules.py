@@ -15,7 +15,8 @@ from ..api.vmappables import kinds, recursive_take
 from ..base.util import canonical_axis, flags_of, pick
 from ..ir import check, core
 from ..ir.core import Primitive, Rule, Unsupported, load_primitives, registry
-from ..ir.jaxpr import Equation, Jaxpr, Var, no_effects, read_vars, result_type
+from ..ir.jaxpr import Equation, Jaxpr, Var, no_effects, read_vars
+from ..ir.sharding_rules import result_type
 from ..passes import dce
 from ..passes.ad_util import Zero, core_ops, is_linear
 from ..passes.batch import Axis, BatchTrace, lane_to_front, no_name

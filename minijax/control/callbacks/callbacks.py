@@ -23,8 +23,7 @@ from ...base import config, errors, tree
 from ...base.source import function_text
 from ...ir import core
 from ...ir.core import Primitive, unsupported
-from ...ir.jaxpr import result_type
-from ...ir.manual_axis_rules import DIFFERING
+from ...ir.sharding_rules import DIFFERING, result_type
 from ...passes import batch as batching
 from ...passes.ad_util import core_ops, unmapped_aval
 from ...passes.stage import StageTrace

@@ -32,7 +32,7 @@ from ...passes.region_rules import def_region_rules
 from ...passes.stage import JitTracer, StageTrace, stage
 from ...prims import device_put
 from ...prims.elementwise import batch_elementwise, linear_in_first
-from ...prims.explicit_sharding_rules import first_operand_sharding_rule
+from ...prims.sharding_specs import first_operand_specs
 from ...runtime.lowering import context
 from ...types import dtypes
 from ...types.avals import MemorySpace, shaped
@@ -100,7 +100,7 @@ def stored(answer: Any) -> bool | Offloadable:
 # ------------------------------------------------------------------ naming of values
 
 name_p = Primitive("name")
-name_p.sharding_rule = first_operand_sharding_rule
+name_p.def_sharding(specs=first_operand_specs)
 name_p.abstract = lambda x, *, name: x
 linear_in_first(name_p, lambda ct, x, *, name: [ct])
 batch_elementwise(name_p)

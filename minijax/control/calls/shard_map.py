@@ -23,11 +23,9 @@ from typing import Any
 from ...base import errors
 from ...base.util import pick
 from ...ir import core
-from ...ir.explicit_sharding import axes_in, spec_of
-from ...ir.jaxpr import ClosedJaxpr, Equation, Var, axes_of, result_type
-from ...ir.manual_axis_rules import NOTHING, joined
-from ...ir.manual_axis_rules import manual as manual_kinds
+from ...ir.jaxpr import ClosedJaxpr, Equation, Var, axes_of
 from ...ir.regions import Call
+from ...ir.sharding_rules import joined, manual_axes, result_type
 from ...passes.ad_util import UndefinedPrimal, nonzero_flags
 from ...passes.batch import Axis, batch_jaxpr, lane_to_front
 from ...passes.region_rules import def_region_rules, flagged_indices
@@ -45,6 +43,7 @@ from ...runtime.sharding.partitioned_placement import mesh_of, multi_device_shar
 from ...runtime.sharding.shardings import NamedSharding
 from ...types import dtypes
 from ...types.avals import AbstractRef, shaped
+from ...types.type_sharding import axes_in, spec_of
 from ..refs.discharge import FunctionPrimitive
 
 shard_map_p = FunctionPrimitive("shard_map")
@@ -85,8 +84,7 @@ def _residual(params: dict[str, Any], aval: Any) -> Any:
     lanes = core.axes_of_lanes()  # the axes over which `vmap` will shard the values
     axes = [n for n, _ in named(params["mesh"], params["newly_manual_axes"]) if n not in lanes]
     if params["check_vma"]:
-        varying = () if aval.manual_axis_kinds is None else aval.manual_axis_kinds.varying
-        axes = [n for n in axes if n in varying]
+        axes = [n for n in axes if n in aval.type_sharding.manual.varying]
     return Stacked(tuple(axes)) if axes else PartitionSpec()
 
 
@@ -156,13 +154,11 @@ def unshard_aval(aval: Any, spec: Any, params: dict[str, Any]) -> Any:
     spec = spec.update(partitions=tuple(entries))
     explicit_sharding = NamedSharding(mesh.abstract_mesh, spec).to_explicit(len(shape))
     sizes = tuple(n * k for n, k in zip(shape, num_shards, strict=True))
-    kinds = aval.manual_axis_kinds
-    if kinds is not None:
+    kinds = aval.type_sharding.manual
+    if any(kinds):
         inner_axes = params["newly_manual_axes"]
-        kinds = manual_kinds(*[[n for n in k if n not in inner_axes] for k in kinds])
-    return aval.update(
-        shape=sizes, explicit_sharding=explicit_sharding, manual_axis_kinds=kinds
-    )
+        kinds = manual_axes(*[[n for n in k if n not in inner_axes] for k in kinds])
+    return aval.update(shape=sizes, explicit=explicit_sharding, manual=kinds)
 
 
 def shard_aval(
@@ -175,7 +171,7 @@ def shard_aval(
     if type(aval) is AbstractRef:
         return AbstractRef(shard_aval(aval.inner_aval, spec, mesh, manual, typed))
     num_shards = num_shards_per_axis(spec, mesh, len(aval.shape))
-    explicit_sharding = aval.explicit_sharding
+    explicit_sharding = aval.type_sharding.explicit
     if explicit_sharding is not None:
         rest = [
             tuple(a for a in axes_in(entry) if a not in manual)
@@ -191,16 +187,14 @@ def shard_aval(
                 mesh=with_manual_axes(explicit_sharding.mesh, manual)
             )
     sizes = tuple(n // k for n, k in zip(aval.shape, num_shards, strict=True))
-    kinds = aval.manual_axis_kinds
+    kinds = aval.type_sharding.manual
     if typed:
         used = [a for entry in spec for a in axes_of_entry(entry)]
-        varying, unreduced, reduced = kinds or NOTHING
-        kinds = manual_kinds(
+        varying, unreduced, reduced = kinds
+        kinds = manual_axes(
             [*varying, *used], [*unreduced, *spec.unreduced], [*reduced, *spec.reduced]
         )
-    return aval.update(
-        shape=sizes, explicit_sharding=explicit_sharding, manual_axis_kinds=kinds
-    )
+    return aval.update(shape=sizes, explicit=explicit_sharding, manual=kinds)
 
 
 def_region_rules(
@@ -285,7 +279,7 @@ def _varying_over(
     closed: ClosedJaxpr, names: tuple[Any, ...], flags: tuple[bool, ...]
 ) -> ClosedJaxpr:
     """Return the program with its flagged inputs also varying over `names`."""
-    like = shaped((), dtypes.bool_, manual_axis_kinds=manual_kinds(names))
+    like = shaped((), dtypes.bool_).update(manual=manual_axes(names))
     avals = [joined(a, like) if f else a for a, f in zip(closed.in_avals, flags, strict=True)]
     return stage_closed(lambda *xs: closed(*xs), avals, name=closed.jaxpr.name)
 
@@ -356,7 +350,7 @@ def vary_as(closed: ClosedJaxpr, specs: Sequence[Any]) -> ClosedJaxpr:
     """
     casts = [
         casts_to(
-            a.manual_axis_kinds,
+            a.type_sharding.manual,
             [n for e in spec for n in axes_of_entry(e)],
             spec.unreduced,
             spec.reduced,

@@ -20,8 +20,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ...base import errors, source, tree
-from ...ir import core, manual_axis_rules
+from ...ir import core
 from ...ir.core import Primitive
+from ...ir.sharding_rules import missing, with_manual_axes
 from ...passes import batch as batching
 from ...passes.ad_util import core_ops
 from ...prims.collectives.pcast import pvary_p
@@ -33,6 +34,7 @@ from ...prims.shape import shapes
 from ...prims.stop_gradient import stop_gradient_p
 from ...types import dtypes
 from ...types.avals import shaped
+from ...types.type_sharding import NO_MANUAL_AXES
 
 # -------------------------------------------------------------------------- exceptions
 
@@ -214,9 +216,7 @@ def join_layouts(a: Sequence[Any], b: Sequence[Any]) -> list[Any]:
 def layout_of(error: Error) -> list[Any]:
     """Return the types of an error's slots, without the axes over which they vary."""
     avals = map(core.aval_of, error.slots)
-    return [
-        a if a.manual_axis_kinds is None else a.update(manual_axis_kinds=None) for a in avals
-    ]
+    return [with_manual_axes(a, NO_MANUAL_AXES) for a in avals]
 
 
 def with_layout(error: Error, layout: Sequence[Any]) -> Error:
@@ -234,7 +234,7 @@ def with_layout(error: Error, layout: Sequence[Any]) -> Error:
 
 
 def _varied(x: Any) -> Any:
-    lacking = manual_axis_rules.missing(core.aval_of(x).manual_axis_kinds, core.typed_axes())
+    lacking = missing(core.aval_of(x).type_sharding.manual, core.typed_axes())
     return pvary_p.bind(x, axes=lacking) if lacking else x
 
 

@@ -17,10 +17,10 @@ from ...base.source import function_text
 from ...base.tracebacks import boundary
 from ...base.util import merge, split_list
 from ...ir import core
-from ...ir.explicit_sharding import spec_of
 from ...prims.shape import concatenation
 from ...runtime.sharding.partition_spec import PartitionSpec
 from ...types.sizes import size_of
+from ...types.type_sharding import spec_of
 from .. import body_staging
 from ..arguments import as_value, concrete_or_error
 from ..loops.scan import scan_p

@@ -492,7 +492,7 @@ def _read_slice(ctx: Any, x: Any, aval: Any, at: Any) -> Any:
 
 def _write_slice(ctx: Any, y: Any, value: Any, aval: Any, at: Any) -> Any:
     zero = ctx.constant(0, shaped((), dtypes.int32))
-    one = aval.update(shape=(1, *aval.shape[1:]), explicit_sharding=aval.explicit_sharding)
+    one = aval.update(shape=(1, *aval.shape[1:]), type_sharding=aval.type_sharding)
     value = ctx.as_typed(ctx.op("reshape", one, value), one)
     starts = [at, *[zero] * (len(aval.shape) - 1)]
     return ctx.as_typed(ctx.op("dynamic_update_slice", aval, y, value, *starts), aval)

@@ -19,9 +19,10 @@ from typing import Any, Protocol
 import numpy as np
 
 from ...base import errors
-from ...ir import core, hooks, manual_axis_rules
+from ...ir import core, hooks
 from ...ir.core import EVAL, STATE, Primitive, Reference, Trace, Tracer, unsupported
 from ...ir.jaxpr import Equation
+from ...ir.sharding_rules import joined, ordered, union
 from ...passes.ad_util import Zero, core_ops
 from ...passes.batch import batch_flat
 from ...passes.stage import StageTrace
@@ -298,7 +299,7 @@ def _result(ref: Any, operands: Any, index: Index | None) -> Any:
     if index is None:
         return inner
     shape = index.result_shape([a.shape for a in operands])
-    return manual_axis_rules.joined(inner.update(shape=shape), *operands)
+    return joined(inner.update(shape=shape), *operands)
 
 
 def _target_text(eqn: Equation, printer: Any, first: int) -> str:
@@ -448,7 +449,7 @@ addupdate_p.act, addupdate_p.jvp, addupdate_p.batch, addupdate_p.text = (
 
 
 for _prim in (new_ref_p, empty_ref_p, free_ref_p, freeze_p, get_p, swap_p, addupdate_p):
-    _prim.manual_axis_rule = "abstract"
+    _prim.def_sharding(manual="abstract")
     _prim.lower = unsupported("references become values before lowering")
     _prim.transpose = unsupported("what references hold is transposed, not references")
 
@@ -627,9 +628,9 @@ def _write(
 
 def _check_varying(ref: Ref, value: Any, operands: list[Any], name: str) -> None:
     """Raise if the value varies over axes over which the reference does not."""
-    kinds = [core.aval_of(x).manual_axis_kinds for x in (value, *operands)]
-    ref_axes = manual_axis_rules.union([ref.aval.inner_aval.manual_axis_kinds])
-    if more := manual_axis_rules.ordered(manual_axis_rules.union(kinds) - ref_axes):
+    kinds = [core.aval_of(x).type_sharding.manual for x in (value, *operands)]
+    ref_axes = union([ref.aval.inner_aval.type_sharding.manual])
+    if more := ordered(union(kinds) - ref_axes):
         axes = ", ".join(map(str, more))
         raise errors.value_error(
             f"{name}: a value that varies along {axes} cannot be written to a reference"

@@ -47,7 +47,7 @@ def solve_abstract(*avals: Any, jaxprs: Solvers, **_: Any) -> list[Any]:
 
 
 linear_solve_p.abstract = solve_abstract
-linear_solve_p.manual_axis_rule = "abstract"
+linear_solve_p.def_sharding(manual="abstract")
 linear_solve_p.pretty = {"n_aux": 0}
 
 

@@ -320,7 +320,7 @@ class Rules:
             # Rules compute in some precision; the result is converted to the argument's.
             return convert_element_type(ct, expected.dtype)
         wrong = got.shape != expected.shape or got.dtype != expected.dtype
-        if got.manual_axis_kinds != expected.manual_axis_kinds:
+        if got.type_sharding.manual != expected.type_sharding.manual:
             wrong = wrong or bool(to_vary(expected, got))
             ct = ct if wrong else core_ops.reshard_to_aval(ct, expected)
         if changes or (wrong and not config.UNCHECKED_BWD.value):

@@ -437,7 +437,7 @@ custom_vjp_call_p.checked = custom_vjp_checked
 
 custom_lin_p = RulePrimitive("custom_lin")
 custom_lin_p.abstract = lambda *avals, out_avals, **params: list(out_avals)
-custom_lin_p.manual_axis_rule = "abstract"
+custom_lin_p.def_sharding(manual="abstract")
 custom_lin_p.pretty = lambda eqn, printer: [
     (k, v.__name__ if k == "bwd" else v)
     for k, v in printer.shown(eqn, {})

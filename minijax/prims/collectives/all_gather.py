@@ -177,8 +177,8 @@ def _typed_gather(name: str, kind: str, back: Any) -> Primitive:
     prim = Primitive(name)
     no_groups: dict[str, Any] = {"axis_index_groups": None}
     prim.abstract = lambda x, **params: _gather_abstract(x, **params, **no_groups)
-    prim.manual_axis_rule = lambda kinds, params: moved(
-        kinds[0], params["axis_name"], "varying", kind
+    prim.def_sharding(
+        manual=lambda kinds, params: moved(kinds[0], params["axis_name"], "varying", kind)
     )
     linear_jvp(prim)
     prim.transpose = back
@@ -438,8 +438,8 @@ def _gather_reduced_transpose(
 unreduced_reduce_scatter_p.abstract = lambda x, **params: _scatter_abstract(
     x, **params, axis_index_groups=None
 )
-unreduced_reduce_scatter_p.manual_axis_rule = lambda kinds, params: moved(
-    kinds[0], params["axis_name"], "unreduced", "varying"
+unreduced_reduce_scatter_p.def_sharding(
+    manual=lambda kinds, params: moved(kinds[0], params["axis_name"], "unreduced", "varying")
 )
 linear_jvp(unreduced_reduce_scatter_p)
 unreduced_reduce_scatter_p.transpose = lambda ct, x, *, scatter_dimension, **params: [

@@ -10,8 +10,9 @@ from collections.abc import Callable
 from typing import Any
 
 from ...base import errors, tree
-from ...ir import core, manual_axis_rules
+from ...ir import core
 from ...ir.core import Primitive, unsupported
+from ...ir.sharding_rules import manual_axes
 from ...runtime.arrays.tokens import is_token
 from ...types.avals import abstract_token, shaped
 from . import named_axes
@@ -91,7 +92,7 @@ def _send_lower(ctx: Any, x: Any, *, axis_name: Any, perm: Pairs) -> Any:
 
 
 psend_p.abstract = _send_type
-psend_p.manual_axis_rule = "abstract"
+psend_p.def_sharding(manual="abstract")
 psend_p.lower_by_platform["cuda"] = psend_p.lower_by_platform["rocm"] = _send_lower
 
 precv_p = _one_sided_primitive("precv")
@@ -105,7 +106,7 @@ def _receive_type(token: Any, *, out_shape: Any, axis_name: Any, perm: Pairs) ->
             tries=["lax.create_token()"],
         )
     check_pairs("precv", axis_name, perm)
-    return out_shape.update(manual_axis_kinds=manual_axis_rules.manual(typed(axis_name)))
+    return out_shape.update(manual=manual_axes(typed(axis_name)))
 
 
 def _receive_lower(ctx: Any, token: Any, *, out_shape: Any, axis_name: Any, perm: Pairs):
@@ -115,7 +116,7 @@ def _receive_lower(ctx: Any, token: Any, *, out_shape: Any, axis_name: Any, perm
 
 
 precv_p.abstract = _receive_type
-precv_p.manual_axis_rule = "abstract"
+precv_p.def_sharding(manual="abstract")
 precv_p.lower_by_platform["cuda"] = precv_p.lower_by_platform["rocm"] = _receive_lower
 
 

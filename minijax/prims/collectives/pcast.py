@@ -19,11 +19,13 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from ...base import config, errors, tree, util
-from ...ir import core, manual_axis_rules
+from ...base.errors import ShardingTypeError
+from ...ir import core
 from ...ir.core import Primitive
+from ...ir.sharding_rules import manual_axes, missing, ordered, union
 from ...passes.ad_util import core_ops
 from ...types.avals import shaped
-from ...types.manual_axes import ManualAxisKinds
+from ...types.type_sharding import ManualAxes
 from ..elementwise import linear_jvp
 from ..math.algebraic import add_p
 from ..reduce.over_axes import emit_monoid
@@ -37,27 +39,18 @@ KINDS = ("varying", "unreduced", "reduced")
 # ------------------------------------------------------------------------- primitives
 
 
-def moved(
-    kinds: ManualAxisKinds | None, axes: Sequence[Any], old: str, new: str
-) -> ManualAxisKinds | None:
-    """Return manual axis kinds with `axes` moved from `old` to `new` ('': invarying)."""
-    key = (
-        kinds,
-        axes,
-        old,
-        new,
-        core.STATE.axes,
-    )  # the current axes determine the order of names
+def moved(manual: ManualAxes, axes: Sequence[Any], old: str, new: str) -> ManualAxes:
+    """Return manual axes with `axes` moved from `old` to `new` ('': invarying)."""
+    # The current axes determine the order of names.
+    key = manual, axes, old, new, core.STATE.axes
     result = _MOVED.get(key, _MOVED)
     if result is _MOVED:
-        axis_sets = {
-            k: set(n) for k, n in (kinds or manual_axis_rules.NOTHING)._asdict().items()
-        }
+        axis_sets = {k: set(n) for k, n in manual._asdict().items()}
         if old:
             axis_sets[old].difference_update(axes)
         if new:
             axis_sets[new].update(axes)
-        result = util.remember(_MOVED, key, manual_axis_rules.manual(**axis_sets), 4096)
+        result = util.remember(_MOVED, key, manual_axes(**axis_sets), 4096)
     return result
 
 
@@ -70,7 +63,7 @@ def _cast(name: str, old: str, new: str) -> Primitive:
     prim.lowers_key_arrays = True
     prim.makes_nans = False
     prim.abstract = lambda x, *, axes: x
-    prim.manual_axis_rule = lambda kinds, params: moved(kinds[0], params["axes"], old, new)
+    prim.def_sharding(manual=lambda kinds, params: moved(kinds[0], params["axes"], old, new))
     prim.named_axes = named_axes.uses("axes")
     linear_jvp(prim)
     prim.batch = lambda axis, args, dims, *, axes: (prim.bind(*args, axes=axes), dims[0])
@@ -122,8 +115,8 @@ def typed(axes: Sequence[Any]) -> tuple[Any, ...]:
     return tuple([a for a in axes if a in typed_axes]) if typed_axes else ()
 
 
-def _state(kinds: ManualAxisKinds | None, axis: Any) -> str:
-    for name, axes in zip(KINDS, kinds or (), strict=False):
+def _state(manual: ManualAxes, axis: Any) -> str:
+    for name, axes in zip(KINDS, manual, strict=True):
         if axis in axes:
             return name
     return "invarying"
@@ -136,7 +129,7 @@ def state_of(x: Any, axes: Sequence[Any], what: str) -> str:
       ValueError: it has different kinds along these axes.
     """
     aval = core.aval_of(x)
-    states = {_state(aval.manual_axis_kinds, a) for a in axes}
+    states = {_state(aval.type_sharding.manual, a) for a in axes}
     if len(states) > 1:
         raise errors.value_error(
             f"{what} can only accept axis_name which corresponds to one of varying,"
@@ -151,8 +144,7 @@ def state_of(x: Any, axes: Sequence[Any], what: str) -> str:
 def _vary(x: Any, axes: tuple[Any, ...]) -> Any:
     """Cast `x` to varying along axes along which it is invarying."""
     aval = core.aval_of(x)
-    axis_kinds = aval.manual_axis_kinds or manual_axis_rules.NOTHING
-    for name, names in zip(KINDS[1:], axis_kinds[1:], strict=True):
+    for name, names in zip(KINDS[1:], aval.type_sharding.manual[1:], strict=True):
         if names and not set(axes).isdisjoint(names):
             raise errors.value_error(
                 f"pvary cannot accept args which are {name}. Got {aval.str_short(True)} and"
@@ -170,7 +162,7 @@ def pcast_to_varying(x: Any, axes: Sequence[Any]) -> Any:
     if not typed_names:
         return x
     aval = core.aval_of(x)
-    lacking = manual_axis_rules.missing(aval.manual_axis_kinds, typed_names)
+    lacking = missing(aval.type_sharding.manual, typed_names)
     if not lacking:
         return x
     if not config.AUTO_PCAST.value:
@@ -194,32 +186,28 @@ def _auto_pcast_error(what: str, avals: Sequence[Any]) -> Exception:
 
 
 def casts_to(
-    kinds: ManualAxisKinds | None, vary: Sequence[Any], unreduced: Any, reduced: Any
+    current: ManualAxes, vary: Sequence[Any], unreduced: Any, reduced: Any
 ) -> tuple[tuple[Primitive, tuple[Any, ...]], ...]:
     """Return the casts, with their axes, to a type with these kinds of axes."""
-    current = kinds or manual_axis_rules.NOTHING
     steps = (
-        (pvary_p, manual_axis_rules.missing(current, vary)),
+        (pvary_p, missing(current, vary)),
         (vary_unreduced_cast_p, set(unreduced).intersection(current.varying)),
         (preduced_p, set(reduced).difference(*current)),
     )
-    return tuple([(prim, manual_axis_rules.ordered(axes)) for prim, axes in steps if axes])
+    return tuple([(prim, ordered(axes)) for prim, axes in steps if axes])
 
 
-def vary_as(x: Any, kinds: ManualAxisKinds | None) -> Any:
+def vary_as(x: Any, target: ManualAxes) -> Any:
     """Make `x` vary along exactly the axes of a type.
 
     Along other axes it is summed: there `x` is the cotangent of an invarying value, and each
     device has a term of it.
     """
-    current, target = (
-        core.aval_of(x).manual_axis_kinds or manual_axis_rules.NOTHING,
-        kinds or manual_axis_rules.NOTHING,
-    )
+    current = core.aval_of(x).type_sharding.manual
     target_names = {n for names in target for n in names}
     if extra := tuple(n for n in current.varying if n not in target_names):
         x = psum_invariant_p.bind(x, axes=extra)
-    lacking = manual_axis_rules.missing(current, target.varying)
+    lacking = missing(current, target.varying)
     return _vary(x, lacking) if lacking else x
 
 
@@ -228,43 +216,47 @@ def _vary_together(
 ) -> tuple[Any, ...]:
     """Cast the operands of an operation so that they vary along the same axes."""
     if not config.AUTO_PCAST.value:
-        kinds = [a.manual_axis_kinds or manual_axis_rules.NOTHING for a in avals]
         raise _auto_pcast_error(
             f"Primitive {prim} requires varying manual axes to match, but got"
-            f" {[frozenset(k.varying) for k in kinds]}.",
+            f" {[a.mat.varying for a in avals]}.",
             avals,
         )
-    names = manual_axis_rules.union([a.manual_axis_kinds for a in avals])
-    reduced = {
-        n for a in avals if a.manual_axis_kinds is not None for n in a.manual_axis_kinds.reduced
-    }
+    names = union([a.type_sharding.manual for a in avals])
+    reduced = {n for a in avals for n in a.type_sharding.manual.reduced}
     out = []
     for x, a in zip(args, avals, strict=True):
-        axis_kinds = a.manual_axis_kinds or manual_axis_rules.NOTHING
+        manual = a.type_sharding.manual
         vary_names = names
         if reduced:
-            for axis in reduced.difference(names, axis_kinds.reduced) if a.shape else ():
-                raise manual_axis_rules.mismatch(
+            for axis in reduced.difference(names, manual.reduced) if a.shape else ():
+                raise _mismatch(
                     "Inputs cannot be replicated on the same axes that another input is"
                     f" reduced on. Got input type: {a.str_short(False)} and reduced spec:"
                     f" frozenset({{{axis!r}}})",
                     avals,
                     tries=[f"lax.pcast(x, {axis!r}, to='reduced')"],
                 )
-            if back := manual_axis_rules.ordered(names.intersection(axis_kinds.reduced)):
+            if back := ordered(names.intersection(manual.reduced)):
                 x = reduced_vary_cast_p.bind(x, axes=back)
                 vary_names = names.difference(back)
-        lacking = manual_axis_rules.missing(axis_kinds, vary_names)
+        lacking = missing(manual, vary_names)
         out.append(_vary(x, lacking) if lacking else x)
     # Without a cast, only unreduced axes can differ, which no cast can make equal.
     if all(x is y for x, y in zip(args, out, strict=True)):
-        raise manual_axis_rules.mismatch(
+        raise _mismatch(
             "Inputs of an operation are unreduced along different axes.",
             avals,
             why="Only terms of the same sums can be combined.",
             tries=["lax.psum(x, axis)"],
         )
     return tuple(out)
+
+
+def _mismatch(what: str, avals: Sequence[Any], **fields: Any) -> ShardingTypeError:
+    """Return the error for operands with incompatible manual axes."""
+    which = ", ".join(a.str_short(True) for a in avals)
+    raised: ShardingTypeError = errors.error(ShardingTypeError, what, which=which, **fields)
+    return raised
 
 
 core_ops.match_varying_axes = _vary_together

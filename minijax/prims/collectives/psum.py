@@ -18,8 +18,9 @@ from typing import Any
 import numpy as np
 
 from ...base import tree
-from ...ir import core, manual_axis_rules
+from ...ir import core
 from ...ir.core import Primitive, Tracer, unsupported
+from ...ir.sharding_rules import manual_axes
 from ...runtime.arrays.array import Array
 from ...types import dtypes
 from ...types.avals import shaped
@@ -27,7 +28,7 @@ from ..elementwise import ANY, NUMBER, check_kind, linear_jvp
 from ..math.algebraic import add, add_p, div, mul
 from ..math.cast import cast, scalar
 from ..math.order import max_p, min_p
-from ..reduce.over_axes import reduce_max_p, reduce_min_p, reduce_sum_p, reduction_sharding_rule
+from ..reduce.over_axes import reduce_max_p, reduce_min_p, reduce_sum_p, reduction_specs
 from ..shape.concatenation import stack
 from ..shape.creation import iota
 from ..shape.shapes import broadcast_in_dim
@@ -80,20 +81,22 @@ def _shift_axes(axes: Sequence[Any], name: Any = None) -> tuple[Any, ...]:
     )
 
 
-def _vary(kinds: Sequence[Any], params: dict[str, Any]) -> Any:
+def _vary(operands: Sequence[Any], params: dict[str, Any]) -> Any:
     """Make the result invarying along the axes, unless groups have their own results."""
-    (axis_kinds,) = kinds
-    if axis_kinds is None or params["axis_index_groups"] is not None:
-        return axis_kinds
-    left = set(axis_kinds.varying).difference(params["axes"])
-    return manual_axis_rules.manual(left, axis_kinds.unreduced, axis_kinds.reduced)
+    (manual,) = operands
+    if params["axis_index_groups"] is not None:
+        return manual
+    left = set(manual.varying).difference(params["axes"])
+    return manual_axes(left, manual.unreduced, manual.reduced)
 
 
 def _reduction(name: str, combine: Primitive, reduce_p: Primitive) -> Primitive:
     """Declare a primitive that reduces over named and positional axes."""
     prim = Primitive(name)
-    prim.sharding_rule = lambda specs, avals, outs, params: reduction_sharding_rule(
-        specs, avals, outs, {"axes": params["axes"]}
+    prim.def_sharding(
+        specs=lambda specs, avals, outs, params: reduction_specs(
+            specs, avals, outs, {"axes": params["axes"]}
+        )
     )
     kinds = NUMBER if reduce_p is reduce_sum_p else ANY
 
@@ -146,7 +149,7 @@ def _reduction(name: str, combine: Primitive, reduce_p: Primitive) -> Primitive:
     prim.batch = batch
     prim.batch_named = batch_named
     prim.named_axes = named_axes.uses("axes")
-    prim.manual_axis_rule = _vary
+    prim.def_sharding(manual=_vary)
     prim.lower = lower
     return prim
 
@@ -346,8 +349,8 @@ axis_index_p.jvp = unsupported("axis_index has no operand to differentiate by")
 axis_index_p.batch = unsupported("axis_index has no operand to map over")
 axis_index_p.batch_named = _index_batch_named
 axis_index_p.named_axes = named_axes.uses("axis_name")
-axis_index_p.manual_axis_rule = lambda kinds, params: manual_axis_rules.manual(
-    typed([params["axis_name"]])
+axis_index_p.def_sharding(
+    manual=lambda kinds, params: manual_axes(typed([params["axis_name"]]))
 )
 axis_index_p.lower = _index_lower
 

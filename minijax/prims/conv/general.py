@@ -33,14 +33,14 @@ from ..axis_dependence import in_groups, under_windows
 from ..dot import precision as precisions
 from ..dot.dot import bit_width, element_type
 from ..elementwise import defjvp, same_dtype
-from ..explicit_sharding_rules import (
+from ..math.cast import cast
+from ..shape.creation import zero_array
+from ..shape.shapes import reshape, rev
+from ..sharding_specs import (
     ambiguous_sharding_error,
     canonicalize_out_sharding,
     sharding_for_aval,
 )
-from ..math.cast import cast
-from ..shape.creation import zero_array
-from ..shape.shapes import reshape, rev
 from ..window_padding import (
     Pads,
     dilated,
@@ -177,10 +177,9 @@ def _spatial(shape: Sequence[int], spec: Sequence[int]) -> list[int]:
 # ------------------------------------------------------------------ the type of results
 
 conv_general_dilated_p = Primitive("conv_general_dilated")
-conv_general_dilated_p.out_sharding_param = "out_sharding"
 
 
-def _conv_sharding_rule(specs: Any, avals: Any, outs: Any, params: Any) -> list[Any]:
+def _conv_specs(specs: Any, avals: Any, outs: Any, params: Any) -> list[Any]:
     (left, right), (lhs, _, out) = specs, params["dimension_numbers"]
     if any(right) or left[lhs[1]]:  # sums over shards, or two operands' shardings
         raise ambiguous_sharding_error(
@@ -195,7 +194,7 @@ def _conv_sharding_rule(specs: Any, avals: Any, outs: Any, params: Any) -> list[
     return [tuple(spec)]
 
 
-conv_general_dilated_p.sharding_rule = _conv_sharding_rule
+conv_general_dilated_p.def_sharding(specs=_conv_specs, request="out_sharding")
 
 
 def _conv_abstract(

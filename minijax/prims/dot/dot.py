@@ -23,20 +23,21 @@ from ...analysis.cost_model import widened
 from ...base import errors
 from ...ir import core
 from ...ir.core import Primitive
-from ...ir.explicit_sharding import axes_in, reduction_axes_of
+from ...ir.sharding_rules import reduction_axes_of
 from ...passes.ad_util import is_linear
 from ...types import dtypes
 from ...types.avals import ShapedArray, shaped
+from ...types.type_sharding import axes_in
 from .. import dtype_arguments
 from ..elementwise import defjvp, keep_nans
-from ..explicit_sharding_rules import (
+from ..math.cast import cast
+from ..shape.shapes import transpose
+from ..sharding_specs import (
     add_lane_to_sharding,
     ambiguous_sharding_error,
     canonicalize_out_sharding,
     sharding_for_aval,
 )
-from ..math.cast import cast
-from ..shape.shapes import transpose
 from . import precision as precisions
 
 __all__ = ("DotDimensionNumbers", "dot_general_p", "dot_general", "dot", "batch_matmul")
@@ -195,7 +196,7 @@ def _dot_abstract(
     return shaped(shape, dtype, lhs.weak_type and rhs.weak_type)
 
 
-def _dot_sharding_rule(specs: Any, avals: Any, outs: Any, params: Any) -> list[Any]:
+def _dot_specs(specs: Any, avals: Any, outs: Any, params: Any) -> list[Any]:
     (left, right), numbers = specs, params["dimension_numbers"]
     (lhs_contracting, rhs_contracting), (lhs_batch, rhs_batch) = numbers
     batch = []
@@ -228,11 +229,6 @@ def _dot_sharding_rule(specs: Any, avals: Any, outs: Any, params: Any) -> list[A
     return [(*batch, *(left[i] for i in lhs_free), *(right[i] for i in rhs_free))]
 
 
-dot_general_p.sharding_rule = _dot_sharding_rule
-dot_general_p.out_sharding_param = "out_sharding"
-dot_general_p.linearity = "product"
-
-
 def _check_unreduced(requested: Any, specs: Any, avals: Any, params: Any) -> None:
     """Raise unless the unreduced axes requested are the mesh axes of contracted axes."""
     unreduced = frozenset() if requested is None else requested.spec.unreduced
@@ -249,7 +245,12 @@ def _check_unreduced(requested: Any, specs: Any, avals: Any, params: Any) -> Non
         )
 
 
-dot_general_p.check_out_sharding = _check_unreduced
+dot_general_p.def_sharding(
+    specs=_dot_specs,
+    linear_in="product",
+    request="out_sharding",
+    check_request=_check_unreduced,
+)
 
 
 def _dot_transpose_one(ct, other, aval, own, others, left: bool, params):

@@ -26,13 +26,13 @@ from ...passes.jvp import jvp_flat
 from ...types import dtypes
 from ...types.avals import shaped
 from ..elementwise import defjvp
-from ..explicit_sharding_rules import canonicalize_out_sharding
 from ..math.algebraic import mul, sub
 from ..math.cast import cast
 from ..math.logic import bitwise_and, ge, lt, select
 from ..reduce.cumulative import cumsum
 from ..shape.creation import broadcasted_iota, zero_array
 from ..shape.shapes import broadcast_in_dim, reshape, transpose
+from ..sharding_specs import canonicalize_out_sharding
 from . import precision as precisions
 from .dot import (
     dot_axes,

@@ -23,7 +23,6 @@ from ...symbolic.dims import SymbolicDim, exceeds
 from ...types import dtypes
 from ...types.avals import shaped
 from ..elementwise import def_makes_no_nans, keep_finite, move_elements, same_dtype
-from ..explicit_sharding_rules import slice_sharding_rule
 from ..math.algebraic import add
 from ..math.cast import convert_element_type
 from ..math.logic import lt, select_n
@@ -40,6 +39,7 @@ from ..shape.shapes import (
     value_problem,
 )
 from ..shape.slicing import index_in_dim
+from ..sharding_specs import slice_specs
 from .dimension_numbers import (
     GatherDimensionNumbers,
     GatherScatterMode,
@@ -233,7 +233,7 @@ dynamic_slice_p = primitive(
     transpose=_dynamic_slice_transpose,
     batch=_dynamic_slice_batch,
     lower=_dynamic_slice_lower,
-    sharding_rule=slice_sharding_rule,
+    specs=slice_specs,
 )
 dynamic_slice_p.axes_of = lambda ins, outs, params: [
     _full_axes(ins[0].shape, outs[0].shape),
@@ -347,7 +347,7 @@ dynamic_update_slice_p = primitive(
     transpose=_update_transpose,
     batch=_update_batch,
     lower=lambda ctx, *xs: ctx.op("dynamic_update_slice", ctx.avals_out[0], *xs),
-    sharding_rule=lambda specs, *_: [specs[0]],
+    specs=lambda specs, *_: [specs[0]],
 )
 dynamic_update_slice_p.axes_of = lambda ins, outs, params: [
     list(range(outs[0].ndim)),

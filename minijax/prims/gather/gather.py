@@ -30,13 +30,13 @@ from ...passes.stage import stage
 from ...types import dtypes
 from ...types.avals import shaped
 from ..elementwise import ANY, NUMBER, check_kind, same_dtype
-from ..explicit_sharding_rules import unresolved
 from ..math.algebraic import add, neg, sub
 from ..math.logic import lt, select_n
 from ..math.order import rem
 from ..shape.concatenation import concatenate
 from ..shape.creation import zero_array
 from ..shape.shapes import expand_dims, int_tuple, primitive, type_problem, value_problem
+from ..sharding_specs import unresolved
 from .dimension_numbers import (
     GatherDimensionNumbers,
     GatherScatterMode,
@@ -74,7 +74,7 @@ PROMISE_IN_BOUNDS = GatherScatterMode.PROMISE_IN_BOUNDS
 def zeros(aval: Any, dtype: Any = None) -> Any:
     """Return zeros with the shape and sharding of a type, and optionally another dtype."""
     out = zero_array(shaped(aval.shape, dtype or aval.dtype))
-    return out if aval.explicit_sharding is None else core_ops.reshard_to_aval(out, aval)
+    return out if aval.type_sharding.explicit is None else core_ops.reshard_to_aval(out, aval)
 
 
 # ----------------------------------------------------------------------------- gather
@@ -223,7 +223,7 @@ def _gather_bounds(x, indices, *, dimension_numbers, slice_sizes, **_):
     return shape, indices, axes, [shape[a] - slice_sizes[a] for a in axes]
 
 
-def _gather_sharding_rule(specs: Any, avals: Any, outs: Any, params: Any) -> list[Any]:
+def _gather_specs(specs: Any, avals: Any, outs: Any, params: Any) -> list[Any]:
     (operand, indices), dims = specs, params["dimension_numbers"]
     sizes, shape = params["slice_sizes"], avals[0].shape
     pairs = dict(zip(dims.operand_batching_dims, dims.start_indices_batching_dims, strict=True))
@@ -249,7 +249,7 @@ def _gather_sharding_rule(specs: Any, avals: Any, outs: Any, params: Any) -> lis
     ]
 
 
-gather_p.sharding_rule = _gather_sharding_rule
+gather_p.def_sharding(specs=_gather_specs)
 gather_p.bounds = _gather_bounds
 gather_p.makes_nans = False
 gather_p.is_data_movement = True
@@ -556,7 +556,7 @@ def _scatter_lower(
     return op.result
 
 
-def _scatter_sharding_rule(specs: Any, avals: Any, outs: Any, params: Any) -> list[Any]:
+def _scatter_specs(specs: Any, avals: Any, outs: Any, params: Any) -> list[Any]:
     (operand, indices, updates), dims = specs, params["dimension_numbers"]
     sizes = window_sizes(avals[0], avals[2], dims)
     pairs = dict(
@@ -600,7 +600,7 @@ def scatter_primitive(name: str) -> Primitive:
     """Declare a scatter, except its jvp and transpose."""
     prim = Primitive(name)
     prim.abstract = _scatter_type
-    prim.sharding_rule = _scatter_sharding_rule
+    prim.def_sharding(specs=_scatter_specs)
     prim.batch = _scatter_batch(prim)
     prim.lower = _scatter_lower
     prim.bounds = _scatter_bounds

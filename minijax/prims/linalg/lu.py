@@ -21,7 +21,6 @@ from ...symbolic.dims import min_dim
 from ...types import dtypes
 from ...types.avals import shaped
 from ..elementwise import FLOAT, check_kind, same_dtype, weak_if_operands, zero_jvp
-from ..explicit_sharding_rules import batched_sharding_rule, matrices
 from ..gather.dimension_numbers import GatherDimensionNumbers, GatherScatterMode
 from ..gather.dynamic_slicing import dynamic_index_in_dim
 from ..gather.gather import gather
@@ -33,6 +32,7 @@ from ..shape.concatenation import concatenate
 from ..shape.creation import broadcasted_iota
 from ..shape.shapes import broadcast_in_dim, expand_dims
 from ..shape.slicing import slice_in_dim
+from ..sharding_specs import batched_specs, matrices
 from .lapack import call, nan_where_failed, plain_call, routine
 from .matrix import *
 from .solve import triangular_solve
@@ -106,7 +106,7 @@ def permutation_of(ctx: Any, pivots: Any, aval: Any, out: Any) -> Any:
 
 lu_pivots_to_permutation_p.abstract = _pivots_abstract
 zero_jvp(lu_pivots_to_permutation_p)
-lu_pivots_to_permutation_p.sharding_rule = batched_sharding_rule(1)
+lu_pivots_to_permutation_p.def_sharding(specs=batched_specs(1))
 batch_matrices(lu_pivots_to_permutation_p, vectors=True)
 lu_pivots_to_permutation_p.lower = _pivots_lower
 
@@ -134,7 +134,7 @@ def lu_pivots_to_permutation(pivots: Any, permutation_size: int) -> Any:
 # ----------------------------------------------------------------------------------- lu
 
 lu_p = Primitive("lu", multiple_results=True)
-lu_p.sharding_rule = matrices
+lu_p.def_sharding(specs=matrices)
 
 
 @weak_if_operands
@@ -266,7 +266,7 @@ def solve(a: Any, b: Any) -> Any:
 # ----------------------------------------------------------------------- products x x^T
 
 symmetric_product_p = Primitive("symmetric_product")
-symmetric_product_p.sharding_rule = matrices
+symmetric_product_p.def_sharding(specs=matrices)
 
 
 @weak_if_operands

@@ -25,7 +25,6 @@ from ...symbolic.dims import max_dim, min_dim
 from ...types import dtypes
 from ...types.avals import shaped
 from ..elementwise import same_dtype, weak_if_operands
-from ..explicit_sharding_rules import batched_sharding_rule, matrices
 from ..gather.dynamic_slicing import dynamic_index_in_dim
 from ..math.algebraic import add, mul, neg, sub
 from ..math.logic import eq, gt, select
@@ -34,6 +33,7 @@ from ..shape.concatenation import concatenate, pad
 from ..shape.creation import broadcasted_iota
 from ..shape.shapes import broadcast_in_dim, expand_dims
 from ..shape.slicing import slice_in_dim
+from ..sharding_specs import batched_specs, matrices
 from .lapack import call, char, flag, nan_where_failed, plain_call, routine
 from .lu import permute_rows, solve
 from .matrix import *
@@ -55,9 +55,9 @@ __all__ = (
 # ---------------------------------------------------- Householder's reflections, packed
 
 geqrf_p = Primitive("geqrf", multiple_results=True)
-geqrf_p.sharding_rule = matrices
+geqrf_p.def_sharding(specs=matrices)
 geqp3_p = Primitive("geqp3", multiple_results=True)
-geqp3_p.sharding_rule = matrices
+geqp3_p.def_sharding(specs=matrices)
 
 
 @weak_if_operands
@@ -165,7 +165,7 @@ def _product_lower(ctx: Any, a: Any, taus: Any) -> Any:
 
 householder_product_p.abstract = _product_abstract
 no_jvp(householder_product_p)
-householder_product_p.sharding_rule = batched_sharding_rule(2, 1)
+householder_product_p.def_sharding(specs=batched_specs(2, 1))
 batch_matrices(householder_product_p)
 householder_product_p.lower = _product_lower
 householder_product_p.flops = matrix_flops(2.0, -2 / 3)
@@ -264,7 +264,7 @@ def _ormqr_lower_plain(ctx, a, taus, c, *, left: bool, transpose: bool):
 
 ormqr_p.abstract = _ormqr_abstract
 no_jvp(ormqr_p)
-ormqr_p.sharding_rule = batched_sharding_rule(2, 1, 2)
+ormqr_p.def_sharding(specs=batched_specs(2, 1, 2))
 batch_matrices(ormqr_p)
 ormqr_p.lower = _ormqr_lower_plain
 ormqr_p.lower_by_platform.update(cpu=_ormqr_lower, cuda=_ormqr_lower)
@@ -294,7 +294,7 @@ def ormqr(a: Any, taus: Any, c: Any, *, left: bool = True, transpose: bool = Fal
 # ----------------------------------------------------------------------------------- qr
 
 qr_p = Primitive("qr", multiple_results=True)
-qr_p.sharding_rule = matrices
+qr_p.def_sharding(specs=matrices)
 
 
 @weak_if_operands
@@ -473,7 +473,7 @@ def qr(
 # ----------------------------------------------------------- hessenberg and tridiagonal
 
 hessenberg_p = Primitive("hessenberg", multiple_results=True)
-hessenberg_p.sharding_rule = matrices
+hessenberg_p.def_sharding(specs=matrices)
 
 
 @weak_if_operands
@@ -531,7 +531,7 @@ def hessenberg(a: Any) -> tuple[Any, Any]:
 
 
 tridiagonal_p = Primitive("tridiagonal", multiple_results=True)
-tridiagonal_p.sharding_rule = matrices
+tridiagonal_p.def_sharding(specs=matrices)
 
 
 @weak_if_operands

@@ -25,7 +25,6 @@ from ...types import dtypes
 from ...types.avals import shaped
 from ..axis_dependence import backwards, mixed, onwards
 from ..elementwise import FLOAT, check_kind, same_dtype, weak_if_operands
-from ..explicit_sharding_rules import batched_sharding_rule, matrices
 from ..gather.dynamic_slicing import dynamic_index_in_dim, dynamic_update_index_in_dim
 from ..math.algebraic import add, div, mul, neg, sqrt, square, sub
 from ..math.cast import cast, scalar
@@ -34,6 +33,7 @@ from ..shape.concatenation import concatenate
 from ..shape.creation import zero_array
 from ..shape.shapes import expand_dims, move_axis, reshape, squeeze
 from ..shape.slicing import slice_in_dim
+from ..sharding_specs import batched_specs, matrices
 from .lapack import call, char, nan_where_failed, routine
 from .matrix import *
 
@@ -53,7 +53,7 @@ _HALF = frozenset((dtypes.float16, dtypes.bfloat16, *dtypes.SMALL_FLOATS))
 # -------------------------------------------------------------------- triangular_solve
 
 triangular_solve_p = Primitive("triangular_solve")
-triangular_solve_p.sharding_rule = matrices
+triangular_solve_p.def_sharding(specs=matrices)
 
 
 def _tri_axes(ins: Sequence[Any], outs: Sequence[Any], params: Any) -> list[Any]:
@@ -257,7 +257,7 @@ def triangular_solve(
 # ---------------------------------------------------------------------------- cholesky
 
 cholesky_p = Primitive("cholesky")
-cholesky_p.sharding_rule = matrices
+cholesky_p.def_sharding(specs=matrices)
 
 
 @weak_if_operands
@@ -401,7 +401,7 @@ def _update_lower_cuda(ctx: Any, r: Any, w: Any) -> Any:
 
 
 cholesky_update_p.abstract = _update_abstract
-cholesky_update_p.sharding_rule = batched_sharding_rule(2, 1)
+cholesky_update_p.def_sharding(specs=batched_specs(2, 1))
 cholesky_update_p.jvp = unsupported(
     "Differentiation rule for 'cholesky_update' not implemented"
 )
@@ -582,7 +582,7 @@ def _tridiagonal_lower_plain(ctx: Any, *operands: Any, perturb_singular: bool) -
 tridiagonal_solve_p.abstract = _tridiagonal_abstract
 tridiagonal_solve_p.jvp = _tridiagonal_jvp
 tridiagonal_solve_p.transpose = _tridiagonal_transpose
-tridiagonal_solve_p.sharding_rule = batched_sharding_rule(1, 1, 1, 2)
+tridiagonal_solve_p.def_sharding(specs=batched_specs(1, 1, 1, 2))
 batch_matrices(tridiagonal_solve_p, vectors=True)
 tridiagonal_solve_p.lower = _tridiagonal_lower_plain
 tridiagonal_solve_p.lower_by_platform["cpu"] = _tridiagonal_lower

@@ -33,7 +33,6 @@ from ...passes.ad_util import Zero
 from ...types import dtypes
 from ...types.avals import shaped
 from ..elementwise import const, filled, weak_if_operands, zero_jvp
-from ..explicit_sharding_rules import matrices
 from ..math.algebraic import add, div, mul, neg, sub
 from ..math.cast import cast, scalar
 from ..math.logic import bitwise_and, bitwise_or, eq, gt, le, lt, select
@@ -43,6 +42,7 @@ from ..shape.concatenation import concatenate
 from ..shape.creation import broadcasted_iota
 from ..shape.shapes import broadcast_in_dim
 from ..shape.slicing import slice_in_dim
+from ..sharding_specs import matrices
 from .lapack import call, char, flag, nan_where_failed, plain_call, routine
 from .lu import solve
 from .matrix import *
@@ -230,7 +230,7 @@ class EighImplementation(enum.Enum):
 
 
 eigh_p = Primitive("eigh", multiple_results=True)
-eigh_p.sharding_rule = matrices
+eigh_p.def_sharding(specs=matrices)
 
 
 @weak_if_operands
@@ -335,7 +335,7 @@ eigh_p.flops = matrix_flops(9.0)
 # `eigh` inside its derivatives.  If `last`, the jvp of this equation is a derivative of third
 # order, which is undefined where values are equal.
 eigh_frame_p = Primitive("eigh_frame", multiple_results=True)
-eigh_frame_p.sharding_rule = matrices
+eigh_frame_p.def_sharding(specs=matrices)
 eigh_frame_p.abstract = lambda x, *, last, **params: _eigh_abstract(
     x, subset_by_index=None, **params
 )
@@ -441,7 +441,7 @@ class EigImplementation(enum.Enum):
 
 
 eig_p = Primitive("eig", multiple_results=True)
-eig_p.sharding_rule = matrices
+eig_p.def_sharding(specs=matrices)
 
 
 @weak_if_operands
@@ -687,7 +687,7 @@ def eig(
 # -------------------------------------------------------------------------------- schur
 
 schur_p = Primitive("schur", multiple_results=True)
-schur_p.sharding_rule = matrices
+schur_p.def_sharding(specs=matrices)
 
 
 @weak_if_operands

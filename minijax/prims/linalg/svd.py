@@ -28,7 +28,6 @@ from ...symbolic.dims import min_dim
 from ...types import dtypes
 from ...types.avals import shaped
 from ..elementwise import filled, weak_if_operands
-from ..explicit_sharding_rules import matrices
 from ..math.algebraic import add, div, mul, neg, rsqrt, sqrt, square, sub
 from ..math.cast import cast, scalar
 from ..math.logic import bitwise_and, eq, gt, lt, select
@@ -38,6 +37,7 @@ from ..shape.concatenation import concatenate
 from ..shape.creation import broadcasted_iota
 from ..shape.shapes import broadcast_in_dim, rev
 from ..shape.slicing import slice_in_dim
+from ..sharding_specs import matrices
 from .lapack import call, char, flag, nan_where_failed, routine
 from .matrix import *
 from .qr import qr
@@ -66,7 +66,7 @@ class SvdAlgorithm(enum.Enum):
 # ---------------------------------------------------------------------------------- svd
 
 svd_p = Primitive("svd", multiple_results=True)
-svd_p.sharding_rule = matrices
+svd_p.def_sharding(specs=matrices)
 
 
 @weak_if_operands
@@ -367,7 +367,7 @@ svd_p.flops = matrix_flops(6.0, 20.0)
 
 # `svd` inside its derivatives, as `eigh_frame` is `eigh` inside its derivatives.
 svd_frame_p = Primitive("svd_frame", multiple_results=True)
-svd_frame_p.sharding_rule = matrices
+svd_frame_p.def_sharding(specs=matrices)
 _THIN = {"full_matrices": False, "compute_uv": True, "subset_by_index": None}
 svd_frame_p.abstract = lambda x, *, last, algorithm: _svd_abstract(
     x, algorithm=algorithm, **_THIN

@@ -26,7 +26,7 @@ from ...types import dtypes
 from ...types.avals import shaped
 from .. import dtype_arguments
 from ..elementwise import *
-from ..explicit_sharding_rules import first_operand_sharding_rule
+from ..sharding_specs import first_operand_specs
 
 __all__ = (
     "convert_element_type_p",
@@ -112,8 +112,7 @@ convert_element_type_p.transpose = convert_transpose
 batch_elementwise(convert_element_type_p)
 convert_element_type_p.lower = lower_convert
 convert_element_type_p.lowers_key_arrays = True
-convert_element_type_p.sharding_rule = first_operand_sharding_rule
-convert_element_type_p.linearity = "first"
+convert_element_type_p.def_sharding(specs=first_operand_specs, linear_in="first")
 convert_element_type_p.uses_keys = FORWARDS
 convert_element_type_p.pretty = {"sharding": None}
 
@@ -243,7 +242,7 @@ def warn_if_complex_to_real(old: Any, new: Any) -> None:
 # ---- conversion by bits
 
 bitcast_convert_type_p = Primitive("bitcast_convert_type")
-bitcast_convert_type_p.sharding_rule = first_operand_sharding_rule
+bitcast_convert_type_p.def_sharding(specs=first_operand_specs)
 
 
 def bitcast_abstract(x: Any, *, new_dtype: Any) -> Any:

@@ -21,7 +21,7 @@ from ...runtime.lowering import context
 from ...types import dtypes
 from ...types.avals import shaped
 from ..elementwise import *
-from ..explicit_sharding_rules import equal_sharding_rule
+from ..sharding_specs import equal_specs
 
 __all__ = (
     "eq_p", "ne_p", "lt_p", "le_p", "gt_p", "ge_p", "eq", "ne", "lt", "le", "gt", "ge",
@@ -385,7 +385,7 @@ def clz(x: Any) -> Any:
 # ---- choice
 
 select_n_p = Primitive("select_n")
-select_n_p.sharding_rule = equal_sharding_rule("select cases must have the same shardings", 1)
+select_n_p.def_sharding(specs=equal_specs("select cases must have the same shardings", 1))
 
 
 def select_abstract(which: Any, *cases: Any) -> Any:
@@ -551,7 +551,7 @@ def select(pred: Any, on_true: Any, on_false: Any) -> Any:
 # ---- clamp
 
 clamp_p = Primitive("clamp")
-clamp_p.sharding_rule = lambda specs, avals, outs, params: [specs[1]]
+clamp_p.def_sharding(specs=lambda specs, avals, outs, params: [specs[1]])
 
 
 def clamp_abstract(low: Any, x: Any, high: Any) -> Any:

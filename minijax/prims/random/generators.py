@@ -20,10 +20,10 @@ from ...types import dtypes
 from ...types.avals import shaped
 from .. import dtype_arguments
 from ..elementwise import zero_jvp
-from ..explicit_sharding_rules import add_lane_to_sharding, canonicalize_out_sharding
 from ..shape.concatenation import concatenate
 from ..shape.shapes import check_sizes, expand_dims, int_tuple, type_problem, value_problem
 from ..shape.slicing import index_in_dim, slice_in_dim
+from ..sharding_specs import add_lane_to_sharding, canonicalize_out_sharding
 
 __all__ = (
     "RandomAlgorithm",
@@ -77,7 +77,7 @@ def _generator_type(state, *, shape, dtype, algorithm, out_sharding) -> list[Any
         )
     bits = shaped(shape, dtype)
     if out_sharding is not None:
-        bits = bits.update(explicit_sharding=out_sharding.to_explicit(len(shape)))
+        bits = bits.update(explicit=out_sharding.to_explicit(len(shape)))
     return [state, bits]
 
 

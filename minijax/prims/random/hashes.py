@@ -23,8 +23,8 @@ from ...ir.jaxpr import ClosedJaxpr, Equation, Jaxpr, Var
 from ...types import dtypes
 from ...types.avals import shaped
 from ..elementwise import batch_elementwise, broadcast_shape, zero_jvp
-from ..explicit_sharding_rules import elementwise_sharding_rule
 from ..shape.shapes import type_problem
+from ..sharding_specs import elementwise_specs
 
 Rounds = Callable[[list["Word"], list["Word"]], list["Word"]]
 
@@ -176,7 +176,7 @@ def _hash_jaxpr(rounds: Primitive, avals: tuple[Any, ...], outs: tuple[Any, ...]
 def counter_hash(name: str, key_words: int, words: int, rounds: Rounds) -> Primitive:
     """Declare a hash: the operands are the key's words, then `words` of the counter."""
     prim = Primitive(name, multiple_results=True)
-    prim.sharding_rule = elementwise_sharding_rule(name)
+    prim.def_sharding(specs=elementwise_specs(name))
     prim.abstract = _type(name, words)
     zero_jvp(prim)
     batch_elementwise(prim)

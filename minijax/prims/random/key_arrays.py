@@ -31,8 +31,8 @@ from ...symbolic.dims import SymbolicDim
 from ...types import dtypes
 from ...types.avals import shaped
 from ..elementwise import batch_elementwise, broadcast_shape, zero_jvp
-from ..explicit_sharding_rules import elementwise_sharding_rule, first_operand_sharding_rule
 from ..shape.shapes import broadcast_in_dim, check_sizes, lane_first, reshape, type_problem
+from ..sharding_specs import elementwise_specs, first_operand_specs
 from .implementations import PRNGImpl, uint_of
 
 # ----------------------------------------------------------- one key -> arrays of keys
@@ -142,7 +142,7 @@ def check_keys(name: str, keys: Any) -> None:
 # ------------------------------------------------------------------------- random_seed
 
 random_seed_p = Primitive("random_seed")
-random_seed_p.sharding_rule = first_operand_sharding_rule
+random_seed_p.def_sharding(specs=first_operand_specs)
 
 
 def _seed_type(seeds: Any, *, impl: PRNGImpl) -> Any:
@@ -178,7 +178,7 @@ def random_seed(seeds: Any, impl: PRNGImpl) -> Any:
 # ------------------------------------------------------------------------ random_split
 
 random_split_p = Primitive("random_split")
-random_split_p.sharding_rule = first_operand_sharding_rule
+random_split_p.def_sharding(specs=first_operand_specs)
 
 
 def _split_type(keys: Any, *, shape: Any, partitionable: Any = None) -> Any:
@@ -218,7 +218,7 @@ def random_split(keys: Any, shape: tuple[int, ...]) -> Any:
 # ---------------------------------------------------------------------- random_fold_in
 
 random_fold_in_p = Primitive("random_fold_in")
-random_fold_in_p.sharding_rule = elementwise_sharding_rule("random_fold_in")
+random_fold_in_p.def_sharding(specs=elementwise_specs("random_fold_in"))
 
 
 def _fold_type(keys: Any, data: Any) -> Any:
@@ -266,7 +266,7 @@ def random_fold_in(keys: Any, data: Any) -> Any:
 # ------------------------------------------------------------------------- random_bits
 
 random_bits_p = Primitive("random_bits")
-random_bits_p.sharding_rule = first_operand_sharding_rule
+random_bits_p.def_sharding(specs=first_operand_specs)
 
 
 def _bits_type(keys, *, bit_width: int, shape, partitionable=None):
@@ -317,7 +317,8 @@ def random_bits(keys: Any, bit_width: int, shape: tuple[int, ...]) -> Any:
 
 random_wrap_p = Primitive("random_wrap")
 random_unwrap_p = Primitive("random_unwrap")
-random_wrap_p.sharding_rule = random_unwrap_p.sharding_rule = first_operand_sharding_rule
+for _prim in (random_wrap_p, random_unwrap_p):
+    _prim.def_sharding(specs=first_operand_specs)
 
 
 def _wrap_type(words: Any, *, impl: PRNGImpl) -> Any:
@@ -395,7 +396,7 @@ def random_unwrap(keys: Any) -> Any:
 # ------------------------------------------------------------------------ random_clone
 
 random_clone_p = Primitive("random_clone")
-random_clone_p.sharding_rule = first_operand_sharding_rule
+random_clone_p.def_sharding(specs=first_operand_specs)
 
 
 def _clone_batch(axis: Any, args: Any, dims: Any) -> Any:

@@ -31,12 +31,12 @@ from ..elementwise import (
     keep_finite,
     linear_in_first,
 )
-from ..explicit_sharding_rules import replicated_axes_rule
 from ..math.algebraic import add, add_p, mul, mul_p, sub
 from ..math.elementary import exp, log1p, logistic
 from ..math.logic import bitwise_and, eq, ne, select
 from ..math.order import max, max_p, min_p
 from ..shape.shapes import problem, rev
+from ..sharding_specs import replicated_axes_specs
 from .fold import prefix_scan
 from .over_axes import emit_monoid, highest, lowest
 
@@ -65,9 +65,11 @@ def cumulative(
     emit(ctx, region, cell) fills the body of the window, on scalars of type `cell`.
     """
     out = Primitive(name)
-    out.sharding_rule = replicated_axes_rule(
-        lambda avals, params: [params["axis"]],
-        "Input should be unsharded over the axis being reduced.",
+    out.def_sharding(
+        specs=replicated_axes_specs(
+            lambda avals, params: [params["axis"]],
+            "Input should be unsharded over the axis being reduced.",
+        )
     )
 
     def abstract(x: Any, *, axis: int, reverse: bool) -> Any:

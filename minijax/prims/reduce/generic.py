@@ -45,7 +45,7 @@ from .over_axes import (
     reduce_prod,
     reduce_sum,
     reduce_xor,
-    reduction_sharding_rule,
+    reduction_specs,
 )
 
 __all__ = ("reduce_p", "reduce")
@@ -110,8 +110,10 @@ def _stage_computation(
 # ----------------------------------------------------------------------- the primitive
 
 reduce_p = Primitive("reduce", multiple_results=True)
-reduce_p.sharding_rule = lambda specs, avals, outs, params: reduction_sharding_rule(
-    specs, avals, outs, {"axes": params["dimensions"]}
+reduce_p.def_sharding(
+    specs=lambda specs, avals, outs, params: reduction_specs(
+        specs, avals, outs, {"axes": params["dimensions"]}
+    )
 )
 
 

@@ -23,12 +23,12 @@ from ...types import dtypes
 from ...types.avals import shaped
 from .. import dtype_arguments
 from ..elementwise import *
-from ..explicit_sharding_rules import canonicalize_out_sharding
 from ..math.algebraic import add_p, div, mul, mul_p
 from ..math.cast import cast, from_two_bits, user_dtype
 from ..math.logic import and_p, eq, or_p, xor_p
 from ..math.order import max_p, min_p
 from ..shape.shapes import int_tuple, reshape, value_problem
+from ..sharding_specs import canonicalize_out_sharding
 from .fold import fold
 
 __all__ = (
@@ -137,7 +137,7 @@ def drop_axes(dim: int, axes: Sequence[int]) -> tuple[tuple[int, ...], int]:
     return moved, dim - sum(a < dim for a in moved)
 
 
-def reduction_sharding_rule(specs: Any, avals: Any, outs: Any, params: Any) -> list[Any]:
+def reduction_specs(specs: Any, avals: Any, outs: Any, params: Any) -> list[Any]:
     """Give results the operands' specs without the reduced axes."""
     axes = params["axes"]
     n = len(outs)
@@ -166,7 +166,7 @@ def reduction(
         return emit_reduce(ctx, x, neutral(aval.dtype), aval, axes, prim)
 
     out.abstract = abstract
-    out.sharding_rule = reduction_sharding_rule
+    out.def_sharding(specs=reduction_specs)
     out.batch = batch
     out.lower = lower
     out.flops = lambda ins, outs, params: ins[0].size
@@ -203,7 +203,7 @@ def _checked_sum_type(x: Any, **params: Any) -> Any:
 
 reduce_sum_p.abstract = _checked_sum_type
 linear_in_first(reduce_sum_p, _sum_transpose)
-reduce_sum_p.out_sharding_param = "out_sharding"
+reduce_sum_p.def_sharding(request="out_sharding")
 
 
 def reduce_sum(operand: Any, axes: Sequence[int], *, out_sharding: Any = None) -> Any:
@@ -446,7 +446,7 @@ def position(name: str, direction: str, worst: Callable[[Any], Any]) -> Primitiv
         return _emit_position(ctx, x, aval, axes[0], index_dtype, direction, worst(aval.dtype))
 
     out.abstract = abstract
-    out.sharding_rule = reduction_sharding_rule
+    out.def_sharding(specs=reduction_specs)
     zero_jvp(out)
     out.batch = batch
     out.lower = lower

@@ -39,8 +39,8 @@ from .window_reductions import (
     reduce_window_max_p,
     reduce_window_min_p,
     reduce_window_sum_p,
-    window_sharding_rule,
     window_slices,
+    window_specs,
 )
 
 __all__ = ("reduce_window_p", "reduce_window", "select_and_scatter_p")
@@ -136,7 +136,7 @@ reduce_window_p.abstract = _windows_abstract
 reduce_window_p.jvp = _windows_jvp
 reduce_window_p.batch = _windows_batch
 reduce_window_p.lower = _windows_lower
-reduce_window_p.sharding_rule = window_sharding_rule
+reduce_window_p.def_sharding(specs=window_specs)
 
 _POOLS = {add: reduce_window_sum_p, max: reduce_window_max_p, min: reduce_window_min_p}
 

@@ -262,7 +262,7 @@ def _monoid(
         return emit_windows(ctx, [x], [init], [out], fill, params)[0]
 
     prim.abstract = abstract
-    prim.sharding_rule = window_sharding_rule
+    prim.def_sharding(specs=window_specs)
     prim.batch = batch
     prim.lower = lower
     prim.flops = lambda ins, outs, params: outs[0].size * math.prod(params["window_dimensions"])
@@ -270,7 +270,7 @@ def _monoid(
     return prim
 
 
-def window_sharding_rule(specs: Any, avals: Any, outs: Any, params: Any) -> list[Any]:
+def window_specs(specs: Any, avals: Any, outs: Any, params: Any) -> list[Any]:
     """Give results the first operand's spec: shards exchange the edges of windows."""
     return [specs[0] for _ in outs]
 
@@ -339,7 +339,7 @@ def _never_chosen(select_prim: Primitive) -> Callable[[Any], Any]:
 
 
 select_and_gather_add_p = Primitive("select_and_gather_add")
-select_and_gather_add_p.sharding_rule = window_sharding_rule
+select_and_gather_add_p.def_sharding(specs=window_specs)
 
 
 def _gather_add_abstract(t, x, *, select_prim: Primitive, **params):
@@ -454,8 +454,8 @@ def _scatter_add_axes(ins: Any, outs: Any, params: Any) -> list[Any]:
 
 
 select_and_scatter_add_p = Primitive("select_and_scatter_add")
-select_and_scatter_add_p.sharding_rule = lambda specs, avals, outs, params: (
-    window_sharding_rule(specs[1:], avals[1:], outs, params)
+select_and_scatter_add_p.def_sharding(
+    specs=lambda specs, avals, outs, params: window_specs(specs[1:], avals[1:], outs, params)
 )
 
 

@@ -37,13 +37,13 @@ from ..elementwise import (
     move_nothing,
     same_dtype,
 )
-from ..explicit_sharding_rules import (
+from ..math.algebraic import sub
+from ..sharding_specs import (
     ambiguous_sharding_error,
     check_replicated,
-    equal_sharding_rule,
+    equal_specs,
     sharded_aval_text,
 )
-from ..math.algebraic import sub
 from .creation import zero_array
 from .shapes import (
     broadcast,
@@ -193,7 +193,7 @@ concatenate_p = primitive(
     transpose=_concatenate_transpose,
     batch=_concatenate_batch,
     lower=_concatenate_lower,
-    sharding_rule=equal_sharding_rule("All operands should have the same sharding"),
+    specs=equal_specs("All operands should have the same sharding"),
 )
 linear_jvp(concatenate_p)
 
@@ -271,7 +271,7 @@ split_p = primitive(
     batch=_split_batch,
     lower=_split_lower,
     many=True,
-    sharding_rule=lambda specs, avals, outs, params: [specs[0]] * len(outs),
+    specs=lambda specs, avals, outs, params: [specs[0]] * len(outs),
 )
 linear_many_jvp(split_p)
 
@@ -332,7 +332,7 @@ def _stack_lower(ctx: Any, *xs: Any, axis: int) -> Any:
     return _emit_concatenate(ctx, xs, [thin] * len(xs), out, axis)
 
 
-def _stack_sharding_rule(specs: Any, avals: Any, outs: Any, params: Any) -> list[Any]:
+def _stack_specs(specs: Any, avals: Any, outs: Any, params: Any) -> list[Any]:
     if any(s != specs[0] for s in specs):
         raise ambiguous_sharding_error(
             "All operands should have the same sharding. Got shardings"
@@ -348,7 +348,7 @@ stack_p = primitive(
     transpose=_stack_transpose,
     batch=_stack_batch,
     lower=_stack_lower,
-    sharding_rule=_stack_sharding_rule,
+    specs=_stack_specs,
 )
 linear_jvp(stack_p)
 
@@ -407,7 +407,7 @@ def _unstack_lower(ctx: Any, x: Any, *, axis: int) -> list[Any]:
     ]
 
 
-def _unstack_sharding_rule(specs: Any, avals: Any, outs: Any, params: Any) -> list[Any]:
+def _unstack_specs(specs: Any, avals: Any, outs: Any, params: Any) -> list[Any]:
     (spec,), at = specs, params["axis"]
     check_replicated(spec, avals, [at], "unstack requires an unsharded axis.")
     return [(*spec[:at], *spec[at + 1 :])] * len(outs)
@@ -420,7 +420,7 @@ unstack_p = primitive(
     batch=_unstack_batch,
     lower=_unstack_lower,
     many=True,
-    sharding_rule=_unstack_sharding_rule,
+    specs=_unstack_specs,
 )
 linear_many_jvp(unstack_p)
 
@@ -479,7 +479,7 @@ def _tile_lower(ctx: Any, x: Any, *, reps: Any) -> Any:
     return ctx.op("reshape", ctx.avals_out[0], x)
 
 
-def _tile_sharding_rule(specs: Any, avals: Any, outs: Any, params: Any) -> list[Any]:
+def _tile_specs(specs: Any, avals: Any, outs: Any, params: Any) -> list[Any]:
     """Give axes with one copy the operand's spec; others must be unsharded."""
     for i, (entry, n) in enumerate(zip(specs[0], params["reps"], strict=True)):
         if entry is not None and n != 1:
@@ -497,7 +497,7 @@ tile_p = primitive(
     transpose=_tile_transpose,
     batch=_tile_batch,
     lower=_tile_lower,
-    sharding_rule=_tile_sharding_rule,
+    specs=_tile_specs,
 )
 
 
@@ -617,7 +617,7 @@ pad_p = primitive(
     transpose=_pad_transpose,
     batch=_pad_batch,
     lower=_pad_lower,
-    sharding_rule=lambda specs, *_: [specs[0]],
+    specs=lambda specs, *_: [specs[0]],
 )
 linear_jvp(pad_p)
 
@@ -677,7 +677,7 @@ optimization_barrier_p: Primitive = primitive(
         ctx.create("stablehlo.optimization_barrier", [x.type for x in xs], xs).results
     ),
     many=True,
-    sharding_rule=lambda specs, *_: list(specs),
+    specs=lambda specs, *_: list(specs),
 )
 
 

@@ -15,7 +15,7 @@ from ...types import dtypes
 from ...types.avals import shaped
 from .. import dtype_arguments
 from ..elementwise import def_makes_no_nans, zero_jvp
-from ..explicit_sharding_rules import canonicalize_out_sharding
+from ..sharding_specs import canonicalize_out_sharding
 from .shapes import broadcast, check_sizes, primitive, shape_tuple, type_problem, value_problem
 
 __all__ = ("iota_p", "iota", "broadcasted_iota", "empty")
@@ -48,7 +48,7 @@ def _iota_lower(ctx, *, dtype, shape, dimension, sharding):
 
 
 iota_p = primitive("iota", type=_iota_type, batch=_no_operand, lower=_iota_lower)
-iota_p.out_sharding_param = "sharding"
+iota_p.def_sharding(request="sharding")
 zero_jvp(iota_p)
 
 
@@ -121,7 +121,7 @@ def _empty_lower_device(ctx: Any, *, shape: Any, dtype: Any, out_sharding: Any) 
 
 empty_p = primitive("empty", type=_empty_type, batch=_no_operand, lower=_empty_lower)
 empty_p.lower_by_platform.update(cuda=_empty_lower_device, tpu=_empty_lower_device)
-empty_p.out_sharding_param = "out_sharding"
+empty_p.def_sharding(request="out_sharding")
 zero_jvp(empty_p)
 empty_p.lowers_key_arrays = True
 

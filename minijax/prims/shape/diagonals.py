@@ -19,7 +19,7 @@ from ...symbolic.dims import SymbolicDim, max_dim, min_dim
 from ...types import dtypes
 from ...types.avals import shaped
 from ..elementwise import def_makes_no_nans, keep_finite, keep_nans, move_elements
-from ..explicit_sharding_rules import batched_sharding_rule
+from ..sharding_specs import batched_specs
 from .concatenation import pad
 from .creation import zero_array
 from .shapes import primitive, reshape
@@ -213,7 +213,7 @@ diagonal_p = primitive(
     transpose=_diagonal_transpose,
     batch=_diagonal_batch,
     lower=_diagonal_lower,
-    sharding_rule=batched_sharding_rule(2),
+    specs=batched_specs(2),
 )
 matrix_of_diagonal_p = primitive(
     "matrix_of_diagonal",
@@ -221,7 +221,7 @@ matrix_of_diagonal_p = primitive(
     transpose=_matrix_transpose,
     batch=_matrix_batch,
     lower=_matrix_lower,
-    sharding_rule=batched_sharding_rule(1),
+    specs=batched_specs(1),
 )
 
 def_makes_no_nans(diagonal_p, matrix_of_diagonal_p)

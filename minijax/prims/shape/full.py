@@ -16,10 +16,16 @@ from ...runtime.arrays.transfers import put_numpy
 from ...runtime.sharding.partition_spec import PartitionSpec
 from ...runtime.sharding.shardings import NamedSharding, Sharding
 from ...types import dtypes
-from ...types.avals import TypeFlags, shaped
-from ...types.manual_axes import ManualAxisKinds, ManualAxisType, to_axis_kinds
-from ..explicit_sharding_rules import is_empty_sharding
+from ...types.avals import shaped
+from ...types.type_sharding import (
+    NO_MANUAL_AXES,
+    ManualAxes,
+    ManualAxisType,
+    TypeFlags,
+    to_manual_axes,
+)
 from ..math.cast import HOST, cast, user_dtype
+from ..sharding_specs import is_empty_sharding
 from .creation import zero_array
 from .shapes import broadcast, shape_tuple, type_problem
 
@@ -134,18 +140,16 @@ def _type_of_like(x: Any) -> Any:
     """Return the type of a value, or a scalar type for another object with a dtype."""
     if core.is_value(x):
         return core.aval_of(x)
-    return shaped((), dtypes.canonical(x.dtype)).update(
-        manual_axis_kinds=manual_axis_kinds_of_like(x)
-    )
+    return shaped((), dtypes.canonical(x.dtype)).update(manual=manual_axes_of_like(x))
 
 
-def manual_axis_kinds_of_like(x: Any) -> Any:
-    """Return the manual axis kinds of an array like a `ShapeDtypeStruct`."""
+def manual_axes_of_like(x: Any) -> Any:
+    """Return the manual axes of an array like a `ShapeDtypeStruct`."""
     kinds, typed_axes = getattr(x, "manual_axis_type", None), core.typed_axes()
     if not isinstance(kinds, ManualAxisType) or not typed_axes:
-        return None
-    in_scope = {k: getattr(kinds, k).intersection(typed_axes) for k in ManualAxisKinds._fields}
-    return to_axis_kinds(ManualAxisType(**in_scope), typed_axes)
+        return NO_MANUAL_AXES
+    in_scope = {k: getattr(kinds, k).intersection(typed_axes) for k in ManualAxes._fields}
+    return to_manual_axes(ManualAxisType(**in_scope), typed_axes)
 
 
 def sharding_of_like(x: Any, shape: tuple[int, ...]) -> Any:

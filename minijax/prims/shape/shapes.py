@@ -24,12 +24,12 @@ from ...base import errors
 from ...base.util import canonical_axis
 from ...ir import core
 from ...ir.core import Primitive
-from ...ir.explicit_sharding import axes_in
 from ...passes.ad_util import core_ops
 from ...runtime.sharding.partition_spec import PartitionSpec
 from ...symbolic.dims import SymbolicDim, is_negative
 from ...text import tracer_errors
 from ...types.avals import AbstractValue, shaped
+from ...types.type_sharding import axes_in
 from ..elementwise import (
     def_makes_no_nans,
     is_array,
@@ -39,11 +39,11 @@ from ..elementwise import (
     linear_in_first,
     move_elements,
 )
-from ..explicit_sharding_rules import (
+from ..sharding_specs import (
     add_lane_to_sharding,
     ambiguous_sharding_error,
     canonicalize_out_sharding,
-    first_operand_sharding_rule,
+    first_operand_specs,
     sharding_for_aval,
 )
 
@@ -82,14 +82,14 @@ def primitive(
     jvp: Rule | None = None,
     transpose: Rule | None = None,
     many: bool = False,
-    sharding_rule: Rule | None = None,
+    specs: Rule | None = None,
 ) -> Primitive:
     """Declare a primitive by its rules; without `jvp` it is linear in operand 0."""
     prim = Primitive(name, multiple_results=many)
     prim.abstract = type
     prim.batch = batch
     prim.lower = lower
-    prim.sharding_rule = sharding_rule
+    prim.def_sharding(specs=specs)
     if jvp is None:
         linear_in_first(prim)
     else:
@@ -248,7 +248,7 @@ def _broadcast_lower(ctx, x, *, shape, broadcast_dimensions, sharding):
     return ctx.op("broadcast_in_dim", ctx.avals_out[0], x, broadcast_dimensions=dims)
 
 
-def _broadcast_sharding_rule(specs: Any, avals: Any, outs: Any, params: Any) -> list[Any]:
+def _broadcast_specs(specs: Any, avals: Any, outs: Any, params: Any) -> list[Any]:
     spec: list[Any] = [None] * len(outs[0].shape)
     for d, entry in zip(params["broadcast_dimensions"], specs[0], strict=True):
         spec[d] = entry
@@ -261,9 +261,9 @@ broadcast_in_dim_p = primitive(
     transpose=_broadcast_transpose,
     batch=_broadcast_batch,
     lower=_broadcast_lower,
-    sharding_rule=_broadcast_sharding_rule,
+    specs=_broadcast_specs,
 )
-broadcast_in_dim_p.out_sharding_param = "sharding"
+broadcast_in_dim_p.def_sharding(request="sharding")
 broadcast_in_dim_p.pretty = {"shape": ..., "broadcast_dimensions": (), "sharding": ...}
 
 
@@ -474,7 +474,7 @@ def _reshape_lower(ctx, x, *, new_sizes, dimensions, sharding):
     return ctx.op("reshape", ctx.avals_out[0], x)
 
 
-def _reshape_sharding_rule(specs: Any, avals: Any, outs: Any, params: Any) -> list[Any]:
+def _reshape_specs(specs: Any, avals: Any, outs: Any, params: Any) -> list[Any]:
     """Give merged axes the mesh axes of all their parts, and the first part of a split axis
     its mesh axes.
 
@@ -491,7 +491,7 @@ def _reshape_sharding_rule(specs: Any, avals: Any, outs: Any, params: Any) -> li
         return ambiguous_sharding_error(
             "This reshape is not supported. Please specify the sharding of the output"
             " via the `out_sharding` argument of jax.lax.reshape. Got operand type:"
-            f" {x.update(explicit_sharding=None).str_short(False)} with spec"
+            f" {x.update(explicit=None).str_short(False)} with spec"
             f" {PartitionSpec(*spec)},"
             f" new sizes: {out.shape}",
             why="Unless a sharded axis is the first of a merged one, shards must move.",
@@ -545,9 +545,9 @@ reshape_p = primitive(
     transpose=_reshape_transpose,
     batch=_reshape_batch,
     lower=_reshape_lower,
-    sharding_rule=_reshape_sharding_rule,
+    specs=_reshape_specs,
 )
-reshape_p.out_sharding_param = "sharding"
+reshape_p.def_sharding(request="sharding")
 
 
 def reshape(
@@ -655,7 +655,7 @@ transpose_p = primitive(
     transpose=_transpose_transpose,
     batch=_transpose_batch,
     lower=_transpose_lower,
-    sharding_rule=lambda specs, avals, outs, params: [
+    specs=lambda specs, avals, outs, params: [
         tuple(specs[0][d] for d in params["permutation"])
     ],
 )
@@ -727,7 +727,7 @@ squeeze_p = primitive(
     transpose=_squeeze_transpose,
     batch=_squeeze_batch,
     lower=_squeeze_lower,
-    sharding_rule=lambda specs, avals, outs, params: [
+    specs=lambda specs, avals, outs, params: [
         tuple(s for i, s in enumerate(specs[0]) if i not in params["dimensions"])
     ],
 )
@@ -831,7 +831,7 @@ rev_p: Primitive = primitive(
     transpose=lambda ct, x, *, dimensions: [rev_p.bind(ct, dimensions=dimensions)],
     batch=_rev_batch,
     lower=_rev_lower,
-    sharding_rule=first_operand_sharding_rule,
+    specs=first_operand_specs,
 )
 
 
@@ -861,7 +861,7 @@ copy_p: Primitive = primitive(
     transpose=lambda ct, x: [copy_p.bind(ct)],
     batch=lambda axis, args, dims: (copy_p.bind(args[0]), dims[0]),
     lower=lambda ctx, x: x,
-    sharding_rule=first_operand_sharding_rule,
+    specs=first_operand_specs,
 )
 
 

@@ -19,7 +19,7 @@ from ...base.util import canonical_axis
 from ...ir import core
 from ...types.avals import shaped
 from ..elementwise import def_makes_no_nans, keep_finite, move_elements
-from ..explicit_sharding_rules import slice_sharding_rule
+from ..sharding_specs import slice_specs
 from .concatenation import pad
 from .creation import zero_array
 from .shapes import (
@@ -124,7 +124,7 @@ slice_p = primitive(
     transpose=_slice_transpose,
     batch=_slice_batch,
     lower=_slice_lower,
-    sharding_rule=slice_sharding_rule,
+    specs=slice_specs,
 )
 
 

@@ -23,6 +23,7 @@ from ...ir import core, hooks
 from ...text import tracer_errors
 from ...types import dtypes
 from ...types.avals import ShapedArray, numpy_aval, shaped
+from ...types.type_sharding import type_sharding
 from ..backends import client
 from ..backends import jaxlib_compat as compat
 from ..sharding import shardings
@@ -385,12 +386,10 @@ class KeyArray(Array):
     def aval(self) -> Any:
         words = self._b.aval
         n = len(words.shape) - len(self._dtype.base_shape)
-        sharding = (
-            None
-            if words.explicit_sharding is None
-            else words.explicit_sharding.with_spec(words.explicit_sharding.spec[:n])
-        )
-        return shaped(words.shape[:n], self._dtype, explicit_sharding=sharding)
+        sharding = words.type_sharding.explicit
+        if sharding is not None:
+            sharding = sharding.with_spec(sharding.spec[:n])
+        return shaped(words.shape[:n], self._dtype, sharding=type_sharding(sharding))
 
     @property
     def shape(self) -> tuple[int, ...]:

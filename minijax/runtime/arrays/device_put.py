@@ -118,12 +118,12 @@ def _put_on_device(x: Any, target: Placement, kind: str | None) -> Array:
     elif held._sharding is sharding:
         return x  # type: ignore[no-any-return]
     elif multi_device_sharding(x) is not None:  # through the host
-        inner = held.aval.update(memory_space=DEVICE, explicit_sharding=None)
+        inner = held.aval.update(memory_space=DEVICE, explicit=None)
         buffer = transfers.put_numpy(transfers.host_value(held), inner, target, committed=True)
         array = arrays.wrap(buffer, x.aval)
         return array if kind is None else _put_on_device(array, target, kind)
     else:
         moved = compat.copy_to(with_default_layout(held), target.device, sharding)
-    inner = held.aval.update(memory_space=space, explicit_sharding=None)
-    aval = x.aval.update(memory_space=space, explicit_sharding=None)
+    inner = held.aval.update(memory_space=space, explicit=None)
+    aval = x.aval.update(memory_space=space, explicit=None)
     return arrays.wrap(compat.with_aval(moved, inner, sharding), aval)

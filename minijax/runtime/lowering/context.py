@@ -39,6 +39,7 @@ from ...symbolic.dims import dimension_variables, unexpected
 from ...text.tracer_errors import leaked, leaked_into_rule
 from ...types import dtypes
 from ...types.avals import AbstractToken, shaped
+from ...types.type_sharding import type_sharding
 from ..sharding.partition_spec import PartitionSpec, axes_of
 from . import frontend_attributes
 from .mlir_context import context, load_dialect
@@ -59,11 +60,12 @@ def physical(aval: Any) -> Any:
     """Return the type in which a value is stored: keys as trailing axes of numbers."""
     dtype: Any = getattr(aval, "dtype", None)
     if dtypes.is_extended(dtype):
-        sharding = aval.explicit_sharding
+        sharding = aval.type_sharding.explicit
         if sharding is not None:
             sharding = sharding.with_spec((*sharding.spec, *[None] * len(dtype.base_shape)))
         shape = aval.shape + dtype.base_shape
-        return shaped(shape, dtype.base_dtype, False, aval.memory_space, sharding)
+        division = type_sharding(sharding)
+        return shaped(shape, dtype.base_dtype, False, aval.memory_space, division)
     return aval
 
 
@@ -224,12 +226,12 @@ class Lowering:
 
     def constrain(self, x: Any, aval: Any) -> Any:
         """Return a value constrained to the sharding of its type."""
-        if aval.explicit_sharding is None:
+        if aval.type_sharding.explicit is None:
             return x
-        more = len(aval.explicit_sharding.mesh.explicit_axes) < len(
-            aval.explicit_sharding.mesh.axis_names
+        more = len(aval.type_sharding.explicit.mesh.explicit_axes) < len(
+            aval.type_sharding.explicit.mesh.axis_names
         )
-        attr = self.sharding(aval.explicit_sharding, aval, more=more)
+        attr = self.sharding(aval.type_sharding.explicit, aval, more=more)
         types = [self.type(aval)]
         return self.create("sdy.sharding_constraint", types, [x], sharding=attr).result
 
@@ -728,7 +730,7 @@ def has_explicit_shardings(jaxpr: Jaxpr) -> bool:
     if cached is None:
         values = (*jaxpr.invars, *jaxpr.constvars, *(v for e in jaxpr.eqns for v in e.outs))
         cached = jaxpr.memo["has_explicit_shardings"] = any(
-            v.aval.explicit_sharding is not None for v in values
+            v.aval.type_sharding.explicit is not None for v in values
         ) or any(has_explicit_shardings(p.jaxpr) for p in closed_jaxprs_in(jaxpr))
     return bool(cached)
 
@@ -739,7 +741,7 @@ def check_one_device(jaxpr: Jaxpr) -> None:
         return
     outs = (v for e in jaxpr.eqns for v in e.outs)
     for v in (*jaxpr.invars, *jaxpr.constvars, *outs):
-        sharding = v.aval.explicit_sharding
+        sharding = v.aval.type_sharding.explicit
         if sharding is not None and sharding.mesh.size > 1:
             mesh = sharding.mesh
             raise errors.value_error(
@@ -758,7 +760,7 @@ def _emit_constrained(emit: Any, ctx: Lowering, eqn: Equation, values: list[Any]
     """Emit an equation, and constrain its results to the shardings of their types."""
     out = emit(ctx, eqn, values)
     avals = [v.aval for v in eqn.outs]
-    if ctx.placement is None or all(a.explicit_sharding is None for a in avals):
+    if ctx.placement is None or all(a.type_sharding.explicit is None for a in avals):
         return out
     outs = out if eqn.primitive.multiple_results else [out]
     # Values inside regions are constrained already. The compiler propagates these shardings
@@ -773,7 +775,9 @@ def _emit_constrained(emit: Any, ctx: Lowering, eqn: Equation, values: list[Any]
 
 def _is_unreduced(aval: Any) -> bool:
     """Whether each device holds a term of a sum, which is the value."""
-    return aval.explicit_sharding is not None and bool(aval.explicit_sharding.spec.unreduced)
+    return aval.type_sharding.explicit is not None and bool(
+        aval.type_sharding.explicit.spec.unreduced
+    )
 
 
 def _emit_stored(

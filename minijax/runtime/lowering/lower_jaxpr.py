@@ -17,7 +17,8 @@ from ...base import config, option
 from ...ir import core
 from ...ir.jaxpr import ClosedJaxpr
 from ...passes.dce import dce_jaxpr
-from ...types.avals import HOST, HOST_KINDS, AbstractToken, TypeFlags
+from ...types.avals import HOST, HOST_KINDS, AbstractToken
+from ...types.type_sharding import UNSHARDED, TypeFlags
 from ..running import reports
 from . import frontend_attributes
 from .context import (
@@ -245,7 +246,10 @@ def _drop_redundant_constraints(
                 break
             before = producer.operands[0].owner
             moved = not isinstance(before, ir.Block) and before.name == _CONSTRAINT
-            if getattr(out_avals[i], "explicit_sharding", None) is not None and not moved:
+            if (
+                getattr(out_avals[i], "type_sharding", UNSHARDED).explicit is not None
+                and not moved
+            ):
                 break
             was, values[i] = values[i], producer.operands[0]
             if was not in values and not any(True for _ in was.uses):

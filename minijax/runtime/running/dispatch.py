@@ -578,7 +578,7 @@ def drop_unused(closed: ClosedJaxpr, keep_unused: bool) -> tuple[ClosedJaxpr, li
 
 def has_explicit_sharding(atom: Any) -> bool:
     """Whether a value's type has an explicit sharding."""
-    return atom.aval.explicit_sharding is not None
+    return atom.aval.type_sharding.explicit is not None
 
 
 def eval_host_driven(closed: ClosedJaxpr, args: Sequence[Any]) -> list[Any]:

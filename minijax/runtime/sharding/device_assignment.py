@@ -418,7 +418,7 @@ def move_buffer(buffer: Any, placement: Placement, keep_layout: bool = False) ->
     already."""
     placed = placements.placement_of(buffer)
     if placed is None:
-        aval = buffer.aval.update(explicit_sharding=None)
+        aval = buffer.aval.update(explicit=None)
         return transfers.put_numpy(transfers.host_value(buffer), aval, placement)
     if has_custom_layout(buffer) and not (keep_layout and placed[0] is placement):
         buffer = with_default_layout(buffer)

@@ -17,6 +17,7 @@ from ...ir import core
 from ...ir.jaxpr import ClosedJaxpr, Jaxpr, Var
 from ...types import dtypes
 from ...types.avals import HOST, HOST_KINDS, MemorySpace, shaped
+from ...types.type_sharding import UNSHARDED
 from ..arrays import array as arrays
 from ..arrays import transfers
 from ..arrays.array import ARRAYS, Array, adopted, base_array, foreign
@@ -82,10 +83,10 @@ class PartitionedPlacement:
 
     def _result_sharding(self, aval: Any) -> NamedSharding:
         """Return a result's sharding: over its type's mesh, if that has another shape."""
-        explicit = getattr(aval, "explicit_sharding", None)
+        explicit = getattr(aval, "type_sharding", UNSHARDED).explicit
         if explicit is None or explicit.mesh.shape_tuple == self.mesh.shape_tuple:
             return NamedSharding(self.mesh, aval.sharding.spec)
-        return explicit.on(self.devices)  # type: ignore[no-any-return]
+        return explicit.on(self.devices)
 
     def sharding_in(self, i: int) -> NamedSharding:
         """Return the sharding of operand number `i`."""
@@ -357,7 +358,7 @@ def _shard_host_value(value: np.ndarray[Any, Any], aval: Any, sharding: Any) -> 
     if value.dtype == aval.dtype:
         return compat.put_shards(aval, inner, shards, devices)
     held = compat.put_shards(
-        shaped(shape, value.dtype, False, space, aval.explicit_sharding), inner, shards, devices
+        shaped(shape, value.dtype, False, space, aval.type_sharding), inner, shards, devices
     )
     return compat.with_aval(held, aval, inner)
 

@@ -725,9 +725,7 @@ def aval_with_sharding(aval: Any, sharding: Any) -> Any:
     """Return the type `aval` with the explicit part of a sharding."""
     is_named = isinstance(sharding, NamedSharding)
     explicit = sharding.to_explicit(len(aval.shape)) if is_named else None
-    return (
-        aval if explicit == aval.explicit_sharding else aval.update(explicit_sharding=explicit)
-    )
+    return aval if explicit == aval.type_sharding.explicit else aval.update(explicit=explicit)
 
 
 register_no_sharding(

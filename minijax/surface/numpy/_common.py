@@ -28,17 +28,18 @@ from ...ir.core import aval_of as aval_of
 from ...ir.jaxpr import Literal
 from ...passes.stage import JitTracer, StageTrace
 from ...prims import dtype_arguments, lax, promotion
-from ...prims.explicit_sharding_rules import canonicalize_out_sharding
 from ...prims.math.cast import scalar
 from ...prims.reshard import align_shardings, apply_out_sharding, drop_explicit_sharding
 from ...prims.shape.shapes import int_tuple
+from ...prims.sharding_specs import canonicalize_out_sharding
 from ...runtime.arrays import array as arrays
 from ...runtime.arrays import transfers
 from ...runtime.arrays.array import ARRAYS, Array
 from ...runtime.arrays.transfers import typed_constant
 from ...symbolic.dims import SymbolicDim, broadcast_sizes
 from ...types import dtypes
-from ...types.avals import TypeFlags, shaped
+from ...types.avals import shaped
+from ...types.type_sharding import TypeFlags
 
 __all__ = (
     "ArrayLike", "DTypeLike", "Axis", "is_arraylike", "check_arraylike", "shape_of",
@@ -449,7 +450,7 @@ def call_with_out_sharding(
     Inside `fun`, types have no explicit sharding, and the compiler moves data as needed.
     `fun` must be one program: the results of separate operations would get XLA's sharding.
     """
-    if all(aval_of(x).explicit_sharding is None for x in xs):
+    if all(aval_of(x).type_sharding.explicit is None for x in xs):
         return apply_out_sharding(name, fun(xs, *options), out_sharding)
     target_sharding = canonicalize_out_sharding(name, out_sharding, *xs)
     if isinstance(STATE.trace, StageTrace):

@@ -17,10 +17,10 @@ from ...base import errors
 from ...control.calls.jit import composite
 from ...ir import core
 from ...ir.core import EVAL, STATE
-from ...ir.explicit_sharding import has_reduction_axes
+from ...ir.sharding_rules import has_reduction_axes
 from ...prims import lax, promotion
 from ...prims.dot.dot import check_width, element_type
-from ...prims.explicit_sharding_rules import canonicalize_out_sharding
+from ...prims.sharding_specs import canonicalize_out_sharding
 from ...symbolic.dims import SymbolicDim
 from ...types import dtypes
 from ._common import as_array, call_with_out_sharding, check_arraylike, convert, no_out
@@ -247,7 +247,7 @@ def _evaluate(
     """Return the sum; `product_sharding` is the sharding of the product of two operands."""
     if out_sharding is not None and len(operands) == 2 and dot_general is None:
         target_sharding = canonicalize_out_sharding("einsum", out_sharding, *operands)
-        operand_shardings = [core.aval_of(x).explicit_sharding for x in operands]
+        operand_shardings = [core.aval_of(x).type_sharding.explicit for x in operands]
         sums = any(map(has_reduction_axes, (target_sharding, *operand_shardings)))
         if target_sharding is not None and (
             sums or any(s is not None for s in operand_shardings)
@@ -377,7 +377,7 @@ def _pair(
     batch = [c for c in both if c in needed]
     free_a = [c for c in la if c not in lb]
     free_b = [c for c in lb if c not in la]
-    is_sharded = any(core.aval_of(x).explicit_sharding is not None for x in (a, b))
+    is_sharded = any(core.aval_of(x).type_sharding.explicit is not None for x in (a, b))
     is_elementwise = not summed and batch and not (free_a and free_b)
     if is_elementwise and not is_sharded and dot_general is None:
         return _multiply(a, la, b, lb, output, dtype)

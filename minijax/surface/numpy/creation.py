@@ -24,10 +24,10 @@ from ...ir import core
 from ...ir.core import EVAL, STATE, Tracer
 from ...prims import lax, promotion
 from ...prims.collectives.pcast import vary_as
-from ...prims.explicit_sharding_rules import canonicalize_out_sharding, is_empty_sharding
 from ...prims.math.cast import scalar
 from ...prims.reshard import apply_out_sharding
-from ...prims.shape.full import manual_axis_kinds_of_like, sharding_of_like
+from ...prims.shape.full import manual_axes_of_like, sharding_of_like
+from ...prims.sharding_specs import canonicalize_out_sharding, is_empty_sharding
 from ...runtime.arrays import array as arrays
 from ...runtime.arrays import transfers
 from ...runtime.arrays.array import ARRAYS, Array, ArrayImpl
@@ -709,7 +709,7 @@ def like(name: str, a, value, dtype, shape, device, out_sharding):
         aval = aval_of(a)
     elif hasattr(a, "shape") and hasattr(a, "dtype"):
         aval = shaped(tuple(a.shape), dtypes.canonical(a.dtype))
-        aval = aval.update(manual_axis_kinds=manual_axis_kinds_of_like(a))
+        aval = aval.update(manual=manual_axes_of_like(a))
     else:
         check_arraylike(name, a)
     shape = aval.shape if shape is None else static_shape(shape, name)
@@ -721,12 +721,11 @@ def like(name: str, a, value, dtype, shape, device, out_sharding):
         weak = weak and not aval_of(value).shape
         out = repeat_to(convert(value, dtype, weak), shape, name)
     else:
-        explicit_sharding = (
-            aval.explicit_sharding if shape == aval.shape and out_sharding is None else None
-        )
-        out = filled(name, shape, value, shaped(shape, dtype, weak), explicit_sharding)
+        same_shape = shape == aval.shape and out_sharding is None
+        explicit = aval.type_sharding.explicit if same_shape else None
+        out = filled(name, shape, value, shaped(shape, dtype, weak), explicit)
     if device is None and out_sharding is None:
         device = sharding_of_like(a, shape)
-    if aval.manual_axis_kinds is not None:
-        out = vary_as(out, aval.manual_axis_kinds)
+    if any(aval.type_sharding.manual):
+        out = vary_as(out, aval.type_sharding.manual)
     return on_device(out, device, out_sharding)

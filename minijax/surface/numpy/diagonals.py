@@ -15,11 +15,11 @@ import numpy as np
 from ...base import errors
 from ...control.calls.jit import composite
 from ...ir import core
-from ...ir.explicit_sharding import spec_of
 from ...prims import lax
-from ...prims.explicit_sharding_rules import ambiguous_sharding_error
 from ...prims.shape import diagonals
+from ...prims.sharding_specs import ambiguous_sharding_error
 from ...types import dtypes
+from ...types.type_sharding import spec_of
 from ._common import *
 from .reductions import sum_axes, wide_int
 
@@ -47,7 +47,7 @@ def diagonal_of_replicated(x: Any) -> Any:
 
 def _matrices_are_sharded(aval: Any) -> bool:
     """Whether one of the last two axes is sharded along `Explicit` mesh axes."""
-    return aval.explicit_sharding is not None and any(spec_of(aval)[-2:])
+    return aval.type_sharding.explicit is not None and any(spec_of(aval)[-2:])
 
 
 def _diagonal_axes_last(name: str, a: Any, axis1: int, axis2: int) -> Any:

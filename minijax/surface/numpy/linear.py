@@ -20,8 +20,8 @@ from ...ir import core
 from ...prims import lax, promotion
 from ...prims.dot.dot import element_type
 from ...prims.dot.precision import canonical as canonical_precision
-from ...prims.explicit_sharding_rules import canonicalize_out_sharding
 from ...prims.shape.shapes import broadcast_to, move_axis
+from ...prims.sharding_specs import canonicalize_out_sharding
 from ...types import dtypes
 from ._common import (
     ArrayLike,

@@ -20,8 +20,8 @@ from ...control.calls.jit import composite
 from ...ir.core import EVAL, STATE
 from ...prims import lax
 from ...symbolic.dims import SymbolicDim, inconclusive, is_negative
-from ...types.avals import TypeFlags
 from ...types.sizes import size_of
+from ...types.type_sharding import TypeFlags
 from ._common import (
     as_array,
     broadcast_sizes,

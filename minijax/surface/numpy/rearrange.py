@@ -19,7 +19,6 @@ from ...base import errors
 from ...control.arguments import concrete_or_error
 from ...control.calls.jit import composite
 from ...ir.core import EVAL, STATE, Tracer
-from ...ir.explicit_sharding import spec_of
 from ...prims import lax
 from ...prims.elementwise import const
 from ...prims.reshard import drop_explicit_sharding
@@ -27,6 +26,7 @@ from ...runtime.sharding.partitioned_placement import multi_device_sharding
 from ...symbolic.dims import SymbolicDim
 from ...types import dtypes
 from ...types.sizes import index_of
+from ...types.type_sharding import spec_of
 from ._common import *
 from .elementwise import remainder
 from .manipulation import moveaxis, ravel, reshape

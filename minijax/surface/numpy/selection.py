@@ -19,7 +19,7 @@ from ...ir import core
 from ...ir.core import EVAL, STATE, aval_of
 from ...prims import lax
 from ...types import dtypes
-from ...types.avals import TypeFlags
+from ...types.type_sharding import TypeFlags
 from . import indexing, searching
 from ._common import (
     ArrayLike,

@@ -25,7 +25,6 @@ from ...control.rules.custom_jvp import custom_jvp
 from ...ir.core import Primitive, aval_of
 from ...passes.ad_util import Zero
 from ...passes.batch import lane_to_front
-from ...prims.explicit_sharding_rules import elementwise_sharding_rule
 from ...prims.math.algebraic import add, div, mul, neg, sqrt, sub
 from ...prims.math.elementary import exp, log, log1p, pow
 from ...prims.math.logic import bitwise_and, bitwise_or, eq, ge, le, select_n
@@ -42,6 +41,7 @@ from ...prims.random.key_arrays import (
 )
 from ...prims.reduce.over_axes import reduce_max
 from ...prims.shape.shapes import expand_dims, reshape
+from ...prims.sharding_specs import elementwise_specs
 from ...prims.special.gamma import random_gamma_grad
 from ...types.avals import shaped
 from .common import *
@@ -52,7 +52,7 @@ __all__ = ("random_gamma_p", "gamma", "loggamma", "beta", "chisquare", "f", "t",
 # ------------------------------------------------------------------------ random_gamma
 
 random_gamma_p = Primitive("random_gamma")
-random_gamma_p.sharding_rule = elementwise_sharding_rule("random_gamma")
+random_gamma_p.def_sharding(specs=elementwise_specs("random_gamma"))
 
 
 def _gamma_type(keys, a, *, log_space: bool, partitionable=None):

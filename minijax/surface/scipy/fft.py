@@ -21,12 +21,12 @@ import numpy as np
 from ...base import errors
 from ...control.calls.jit import composite
 from ...ir.core import aval_of
-from ...ir.explicit_sharding import spec_of
 from ...prims import lax
 from ...prims.elementwise import const
 from ...prims.fft import FftType
 from ...prims.fft import fft as fourier
 from ...types import dtypes
+from ...types.type_sharding import spec_of
 from ..numpy._common import (
     ArrayLike,
     call_with_out_sharding,
@@ -145,7 +145,7 @@ def _transformed(
         inexact = dtypes.to_inexact(dtype)
         dtype = inexact if inexact.itemsize >= 4 else dtypes.float32
     x = convert(x, dtype)
-    explicit_sharding = aval_of(x).explicit_sharding
+    explicit_sharding = aval_of(x).type_sharding.explicit
     if explicit_sharding is not None and any(spec_of(aval_of(x))[axis] for axis in axes):
         options = sizes, axes, inverse, ortho
         return call_with_out_sharding(

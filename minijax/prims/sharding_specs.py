@@ -1,9 +1,9 @@
-"""Sharding rules that primitives share: how results are sharded along `Explicit` axes.
+"""Rules that primitives share, for the specs of results along `Explicit` axes.
 
-A rule takes the specs of the operands (see ir/explicit_sharding.py), the types of operands
-and results, and the params.  It returns a spec for each result.  It raises where the
-result's sharding is ambiguous or needs communication between devices; the user then adds
-`reshard` or `out_sharding=`.
+A rule is the part `specs` of a `ShardingRule` (ir/core.py).  It takes the specs of the
+operands, the types of operands and results, and the params, and returns a spec for each
+result.  It raises where a result's sharding is ambiguous or needs communication between
+devices; the user then adds `reshard` or `out_sharding=`.
 """
 
 from __future__ import annotations
@@ -14,31 +14,30 @@ from typing import Any
 from ..base import errors
 from ..base.errors import ShardingTypeError
 from ..ir import core
-from ..ir.explicit_sharding import Spec
 from ..runtime.sharding import mesh as meshes
 from ..runtime.sharding.mesh import AxisType
 from ..runtime.sharding.partition_spec import PartitionSpec, axes_of
 from ..runtime.sharding.shardings import NamedSharding
-from ..types.avals import sharded_axis_text
+from ..types.type_sharding import Spec, sharded_axis_text
 
 __all__ = (
-    "elementwise_sharding_rule",
-    "equal_sharding_rule",
-    "replicated_axes_rule",
+    "elementwise_specs",
+    "equal_specs",
+    "replicated_axes_specs",
     "canonicalize_out_sharding",
     "check_replicated",
-    "first_operand_sharding_rule",
+    "first_operand_specs",
     "sharding_for_aval",
     "add_lane_to_sharding",
     "ambiguous_sharding_error",
-    "slice_sharding_rule",
+    "slice_specs",
     "matrices",
-    "batched_sharding_rule",
+    "batched_specs",
     "unresolved",
     "is_empty_sharding",
 )
 
-ShardingRule = Callable[..., list[Any]]
+SpecsRule = Callable[..., list[Any]]
 
 
 def ambiguous_sharding_error(
@@ -50,7 +49,7 @@ def ambiguous_sharding_error(
     return errors.error(ShardingTypeError, what, **fields)
 
 
-def elementwise_sharding_rule(name: str) -> ShardingRule:
+def elementwise_specs(name: str) -> SpecsRule:
     """Return the rule that merges the specs of operands of the result's rank."""
 
     def rule(specs: Sequence[Spec], avals: Any, outs: Any, params: Any) -> list[Any]:
@@ -70,7 +69,7 @@ def elementwise_sharding_rule(name: str) -> ShardingRule:
     return rule
 
 
-def equal_sharding_rule(what: str, k: int = 0) -> ShardingRule:
+def equal_specs(what: str, k: int = 0) -> SpecsRule:
     """Return the rule of operands that, from number `k` on, must have the result's spec.
 
     Scalars and replicated operands are exempt: sharding them moves no data.
@@ -87,15 +86,13 @@ def equal_sharding_rule(what: str, k: int = 0) -> ShardingRule:
         return [
             sharded_specs[0]
             if sharded_specs
-            else elementwise_sharding_rule(what)(specs, avals, outs, params)[0]
+            else elementwise_specs(what)(specs, avals, outs, params)[0]
         ] * len(outs)
 
     return rule
 
 
-def first_operand_sharding_rule(
-    specs: Sequence[Spec], avals: Any, outs: Any, params: Any
-) -> list[Any]:
+def first_operand_specs(specs: Sequence[Spec], avals: Any, outs: Any, params: Any) -> list[Any]:
     """Give the first operand's spec to results whose shape begins as its shape does."""
     out_specs: list[Any] = []
     for a in outs:
@@ -108,10 +105,10 @@ def first_operand_sharding_rule(
 
 def matrices(specs: Sequence[Spec], avals: Any, outs: Any, params: Any) -> list[Any]:
     """Give the batch axes of results the operands' spec; matrix axes must be replicated."""
-    return batched_sharding_rule(*(2 for _ in specs))(specs, avals, outs, params)
+    return batched_specs(*(2 for _ in specs))(specs, avals, outs, params)
 
 
-def batched_sharding_rule(*ranks: int) -> ShardingRule:
+def batched_specs(*ranks: int) -> SpecsRule:
     """Return the rule `matrices` for operands with `ranks` axes after batch axes."""
 
     def rule(specs: Sequence[Spec], avals: Any, outs: Any, params: Any) -> list[Any]:
@@ -130,7 +127,7 @@ def batched_sharding_rule(*ranks: int) -> ShardingRule:
     return rule
 
 
-def slice_sharding_rule(specs: Sequence[Spec], avals: Any, outs: Any, params: Any) -> list[Any]:
+def slice_specs(specs: Sequence[Spec], avals: Any, outs: Any, params: Any) -> list[Any]:
     """Give a slice the first operand's spec; raise where a sharded axis becomes size 1."""
     for spec, a in zip(specs, avals, strict=False):
         for n, m, entry in zip(a.shape, outs[0].shape, spec, strict=False):
@@ -155,7 +152,7 @@ def unresolved(
     )
 
 
-def replicated_axes_rule(axes: Callable[[Any, Any], Sequence[int]], why: str) -> ShardingRule:
+def replicated_axes_specs(axes: Callable[[Any, Any], Sequence[int]], why: str) -> SpecsRule:
     """Return the rule that keeps the first operand's spec, unsharded along some axes.
 
     axes(avals, params) returns these axes; `why` begins the error where one is sharded.
@@ -197,10 +194,10 @@ def sharding_for_aval(aval: Any, *others: Any) -> Any:
 
     If `aval` has none but an operand has, the result is replicated over that mesh.
     """
-    if aval.explicit_sharding is not None:
-        return aval.explicit_sharding
+    if aval.type_sharding.explicit is not None:
+        return aval.type_sharding.explicit
     for x in others:
-        operand_sharding = core.aval_of(x).explicit_sharding
+        operand_sharding = core.aval_of(x).type_sharding.explicit
         if operand_sharding is not None:
             return operand_sharding.with_spec([None] * len(aval.shape))
     return None
@@ -223,7 +220,7 @@ def canonicalize_out_sharding(name: str, sharding: Any, *operands: Any) -> Any:
     if isinstance(sharding, PartitionSpec):
         mesh: Any = meshes.get_abstract_mesh()
         if mesh.empty:
-            operand_shardings = (core.aval_of(x).explicit_sharding for x in operands)
+            operand_shardings = (core.aval_of(x).type_sharding.explicit for x in operands)
             operand_sharding = next((s for s in operand_shardings if s is not None), None)
             if operand_sharding is None:
                 raise errors.value_error(
