@@ -32,6 +32,7 @@ from ..runtime.sharding.shardings import UNSPECIFIED, NamedSharding, Sharding
 from ..types.type_sharding import spec_of
 from .elementwise import move_nothing
 from .layout import with_layout_constraint
+from .sharding_specs import first_operand_specs
 
 __all__ = ("sharding_constraint_p", "with_sharding_constraint")
 
@@ -58,7 +59,7 @@ sharding_constraint_p.transpose = lambda ct, x, **params: [
 ]
 
 
-sharding_constraint_p.def_sharding(specs=lambda specs, avals, outs, params: [specs[0]])
+sharding_constraint_p.def_sharding(specs=first_operand_specs)
 
 
 def _check_sharding_matches(spec: Any, sharding: NamedSharding, ndim: int) -> None:
