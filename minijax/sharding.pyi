@@ -17,7 +17,7 @@ from .runtime.sharding.shardings import NamedSharding as NamedSharding
 from .runtime.sharding.shardings import Sharding as Sharding
 from .runtime.sharding.shardings import SingleDeviceSharding as SingleDeviceSharding
 from .runtime.sharding.shardings import make_single_device_sharding as make_single_device_sharding
-from .types.manual_axes import ManualAxisType as ManualAxisType
+from .types.type_sharding import ManualAxisType as ManualAxisType
 
 __all__ = [
     "AbstractDevice", "AbstractMesh", "AxisType", "Infer", "ManualAxisType", "Mesh",
