@@ -13,7 +13,7 @@ import importlib
 import os
 import re
 from collections.abc import Awaitable, Coroutine, Sequence
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
@@ -25,9 +25,16 @@ from ..types import dtypes
 from .devices import device_put
 from .make_array import make_array_from_single_device_arrays
 
+if TYPE_CHECKING:
+    from types import ModuleType
+
+    from ..runtime.arrays.array import Array
+    from ..runtime.sharding.shardings import Sharding
+    from ..types.aliases import DTypeLike
+
 
 @functools.cache
-def tensorstore() -> Any:
+def tensorstore() -> ModuleType:
     """Import the library that stores arrays."""
     try:
         return importlib.import_module("tensorstore")
@@ -53,7 +60,7 @@ def get_tensorstore_spec(
     *,
     ocdbt: bool = False,
     process_idx: int | None = None,
-    arr: Any = None,
+    arr: Array | None = None,
     driver: str = "zarr",
 ) -> dict[str, Any]:
     """Return the TensorStore spec of an array: where and how it is stored.
@@ -153,8 +160,8 @@ def _completed(spec: Any, arr: Any) -> Any:
 
 
 async def async_serialize(
-    arr_inp: Any,
-    tensorstore_spec: Any,
+    arr_inp: Array,
+    tensorstore_spec: dict[str, Any],
     commit_future: list[Any] | None = None,
     context: Any = None,
     chunk_layout: Any = None,
@@ -239,15 +246,15 @@ class _ByteLimiter:
 
 
 async def async_deserialize(
-    in_type: Any,
-    tensorstore_spec: Any,
+    in_type: Sharding | Format,
+    tensorstore_spec: dict[str, Any],
     global_shape: Sequence[int] | None = None,
-    dtype: Any = None,
-    byte_limiter: Any = None,
+    dtype: DTypeLike | None = None,
+    byte_limiter: _ByteLimiter | None = None,
     context: Any = None,
     chunk_layout: Any = None,
     assume_metadata: bool = False,
-) -> Any:
+) -> Array:
     """Read a stored array: each process reads the shards that it will hold.
 
     Args:
@@ -292,7 +299,7 @@ async def async_deserialize(
         raise errors.value_error(
             f"global_shape={shape} and the stored shape {tuple(store.shape)} differ in rank."
         )
-    kind = np.dtype(store.dtype.numpy_dtype if dtype is None else dtype)
+    kind = np.dtype(store.dtype.numpy_dtype if dtype is None else dtype)  # type: ignore[arg-type]
 
     async def read_shard(device: Any, at: tuple[slice, ...]) -> Any:
         requested_domain = ts.IndexTransform(input_shape=shape)[at].domain

@@ -10,7 +10,7 @@ from __future__ import annotations
 import contextlib
 import operator
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -32,6 +32,10 @@ from ..runtime.arrays.transfers import copied, put_numpy, typed_constant
 from ..runtime.sharding.placement import default_placement
 from ..types import dtypes
 
+if TYPE_CHECKING:
+    from ..base.tree import PyTreeDef
+    from ..types.aliases import Aval, AxisName, PyTree, Tangent, Value
+
 # -------------------------------------------------------------------------- plumbing
 
 
@@ -41,13 +45,13 @@ class Flat(FlatFun):
     __slots__ = ("aux", "aux_tree", "has_aux")
     eager = True
 
-    def __init__(self, fun: Callable[..., Any], in_tree: Any, has_aux: bool) -> None:
+    def __init__(self, fun: Callable[..., Any], in_tree: PyTreeDef, has_aux: bool) -> None:
         super().__init__(fun, in_tree)
         self.has_aux = has_aux
         self.aux: list[Any] = []
-        self.aux_tree: Any = None
+        self.aux_tree: PyTreeDef | None = None
 
-    def call(self, leaves: Sequence[Any]) -> Any:
+    def call(self, leaves: Sequence[Value]) -> PyTree:
         out = self.fun(*tree.unflatten(self.in_tree, leaves))
         if self.has_aux:
             if not isinstance(out, (tuple, list)) or len(out) != 2:
@@ -64,17 +68,17 @@ class Flat(FlatFun):
             self.aux = [unwrap(x)[0] if core.is_value(x) else x for x in aux_leaves]
         return out
 
-    def refused(self, out: Any, i: int, x: Any) -> Exception:
+    def refused(self, out: PyTree, i: int, x: object) -> Exception:
         return not_a_value(x, f"the result of {function_text(self.fun)}")
 
-    def aux_value(self) -> Any:
+    def aux_value(self) -> PyTree:
         return tree.unflatten(self.aux_tree, self.aux)
 
 
 _ones: dict[Any, Any] = {}
 
 
-def one(aval: Any) -> Any:
+def one(aval: Aval) -> Value:
     """Return the cotangent 1 of a scalar, weakly typed if the scalar is."""
     if STATE.trace is not EVAL:
         python = complex(1) if dtypes.is_complex(aval.dtype) else 1.0
@@ -89,7 +93,7 @@ def one(aval: Any) -> Any:
     return cached
 
 
-def check_value(x: Any, name: str) -> Any:
+def check_value(x: object, name: str) -> Aval:
     """Return the aval of an argument of a transformed function."""
     if isinstance(x, core.Reference):
         raise errors.type_error(
@@ -102,7 +106,7 @@ def check_value(x: Any, name: str) -> Any:
     return core.aval_of(x)
 
 
-def not_a_value(x: Any, where: str) -> TypeError:
+def not_a_value(x: object, where: str) -> TypeError:
     """Return the error for a value that has no derivative."""
     core.check_foreign(x)
     return errors.type_error(
@@ -114,7 +118,10 @@ def not_a_value(x: Any, where: str) -> TypeError:
 
 
 def partial_argnums(
-    fun: Callable[..., Any], argnums: Any, args: tuple[Any, ...], kwargs: Any
+    fun: Callable[..., Any],
+    argnums: int | Sequence[int],
+    args: tuple[PyTree, ...],
+    kwargs: dict[str, PyTree],
 ) -> tuple[Callable[..., Any], tuple[Any, ...]]:
     """Return `fun` as a function of the chosen arguments only, and those arguments."""
     nums = (argnums,) if isinstance(argnums, int) else tuple(argnums)
@@ -151,17 +158,17 @@ def partial_argnums(
     return partial, tuple(args[i] for i in nums)
 
 
-def about_derivative(what: str, argnums: Any) -> str:
+def about_derivative(what: str, argnums: int | Sequence[int]) -> str:
     """Return the summary of a derivative's documentation, for `wraps`."""
     return f"{what} of {{fun}} with respect to positional argument(s) {argnums}."
 
 
-def check_argnums(argnums: Any) -> Any:
+def check_argnums(argnums: int | Sequence[int]) -> int | tuple[int, ...]:
     if not isinstance(argnums, bool):
         with contextlib.suppress(TypeError):
-            return operator.index(argnums)
+            return operator.index(argnums)  # type: ignore[arg-type]
     try:
-        nums = tuple(operator.index(i) for i in argnums)
+        nums = tuple(operator.index(i) for i in argnums)  # type: ignore[union-attr]
     except TypeError:
         raise TypeError(
             f"argnums must be an int or a sequence of ints, got {argnums!r}."
@@ -169,7 +176,7 @@ def check_argnums(argnums: Any) -> Any:
     return nums
 
 
-def check_reduce_axes(axes: Any, name: str) -> None:
+def check_reduce_axes(axes: Sequence[AxisName] | None, name: str) -> None:
     """Raise NotImplementedError if `reduce_axes` names axes."""
     if axes:
         raise errors.error(
@@ -182,7 +189,7 @@ def check_reduce_axes(axes: Any, name: str) -> None:
 # ------------------------------------------------------------------------------ grad
 
 
-def check_input(aval: Any, name: str, holomorphic: bool, allow_int: bool) -> None:
+def check_input(aval: Aval, name: str, holomorphic: bool, allow_int: bool) -> None:
     dtype = aval.dtype
     if dtypes.is_extended(dtype) or not dtypes.is_inexact(dtype):
         if allow_int and not holomorphic:
@@ -219,7 +226,7 @@ def check_input(aval: Any, name: str, holomorphic: bool, allow_int: bool) -> Non
 
 
 def check_inputs(
-    chosen: Any, name: str, holomorphic: bool, allow_int: bool
+    chosen: PyTree, name: str, holomorphic: bool, allow_int: bool
 ) -> tuple[list[Any], Any]:
     """Return the leaves and the tree of the arguments, all checked to be differentiable."""
     leaves, in_tree = tree.flatten(chosen)
@@ -228,7 +235,7 @@ def check_inputs(
     return leaves, in_tree
 
 
-def check_output(aval: Any, name: str, holomorphic: bool) -> None:
+def check_output(aval: Aval, name: str, holomorphic: bool) -> None:
     if holomorphic and not dtypes.is_complex(aval.dtype):
         raise TypeError(
             f"{name} with holomorphic=True requires outputs with complex dtype, but got"
@@ -253,7 +260,7 @@ def value_and_grad(
     has_aux: bool = False,
     holomorphic: bool = False,
     allow_int: bool = False,
-    reduce_axes: Sequence[Any] = (),
+    reduce_axes: Sequence[AxisName] | None = (),
 ) -> Callable[..., Any]:
     r"""Make a function that returns :math:`f(x)` and :math:`\nabla f(x)`.
 
@@ -322,7 +329,7 @@ def value_and_grad(
     return value_and_grad_fun
 
 
-def as_array(x: Any) -> Any:
+def as_array(x: Value) -> Value:
     """Return a concrete result as an `Array`, also while a function is traced.
 
     Rules compute with Python and NumPy numbers, whose promotion differs from arrays'.
@@ -337,7 +344,7 @@ def as_array(x: Any) -> Any:
 
 
 def pull_back(
-    linear_part: LinearPart, cts: Sequence[Any], sinks: Sinks | None = None
+    linear_part: LinearPart, cts: Sequence[Tangent], sinks: Sinks | None = None
 ) -> list[Any]:
     """Return the cotangents of a linearized function's inputs; None where a sink took it."""
     ins = linear_part.jaxpr.invars
@@ -358,7 +365,7 @@ def grad(
     has_aux: bool = False,
     holomorphic: bool = False,
     allow_int: bool = False,
-    reduce_axes: Sequence[Any] = (),
+    reduce_axes: Sequence[AxisName] | None = (),
 ) -> Callable[..., Any]:
     r"""Make a function that returns :math:`\nabla f(x)`.
 
@@ -401,8 +408,8 @@ def grad(
 @boundary
 def jvp(
     fun: Callable[..., Any],
-    primals: Sequence[Any],
-    tangents: Sequence[Any],
+    primals: Sequence[PyTree],
+    tangents: Sequence[PyTree],
     has_aux: bool = False,
 ) -> tuple[Any, ...]:
     r"""Push a tangent forward: :math:`(f(x), \partial f(x)\,\dot x)`.
@@ -461,7 +468,7 @@ def jvp(
     return (out, out_t, flat.aux_value()) if has_aux else (out, out_t)
 
 
-def tangent_for(primal: Any, tangent: Any, name: str) -> Any:
+def tangent_for(primal: Value, tangent: Value, name: str) -> Tangent:
     """Return a tangent with the sharding of its primal, checked; float0 becomes `Zero`."""
     p, t = check_value(primal, name), check_value(tangent, name)
     expected = p.to_tangent()
@@ -513,8 +520,8 @@ class LinearMap:
     def __init__(
         self,
         linear_part: LinearPart,
-        in_tree: Any,
-        out_tree: Any,
+        in_tree: PyTreeDef,
+        out_tree: PyTreeDef,
         needs_discharge: Sequence[bool] = (),
         written: Sequence[bool] = (),
     ) -> None:
@@ -526,11 +533,11 @@ class LinearMap:
         self.needs_discharge = needs_discharge or [False] * len(self.in_avals)
         self.written = written
 
-    def linear_part(self, consts: Sequence[Any]) -> LinearPart:
+    def linear_part(self, consts: Sequence[Value]) -> LinearPart:
         return LinearPart(self.jaxpr, list(consts), list(self.out_zeros))
 
     @bounded
-    def __call__(self, consts: Sequence[Any], *tangents: Any) -> Any:
+    def __call__(self, consts: Sequence[Value], *tangents: PyTree) -> PyTree:
         leaves, t_tree = tree.flatten(tangents)
         if t_tree != self.in_tree:
             raise errors.type_error(
@@ -570,7 +577,9 @@ class LinearMap:
 
 
 @boundary
-def linearize(fun: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
+def linearize(
+    fun: Callable[..., Any], *primals: PyTree, has_aux: bool = False
+) -> tuple[PyTree, ...]:
     r"""Evaluate, and return the derivative at that point as a function of tangents.
 
     Args:

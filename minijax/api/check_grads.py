@@ -7,7 +7,7 @@ derivative (integers, Booleans, keys) are not perturbed.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -17,6 +17,9 @@ from ..ir import core
 from ..types import dtypes
 from .autodiff import jvp
 from .vjp import vjp
+
+if TYPE_CHECKING:
+    from ..types.aliases import PyTree
 
 # Relative and absolute error that counts as rounding, by dtype: the values are JAX's.
 TOLERANCE = {
@@ -35,7 +38,7 @@ Tolerance = float | Mapping[Any, float] | None
 
 def check_grads(
     f: Callable[..., Any],
-    args: Any,
+    args: Sequence[PyTree],
     order: int,
     modes: str | Sequence[str] = ("fwd", "rev"),
     atol: Tolerance = None,
@@ -110,7 +113,7 @@ def _check(
 def check_jvp(
     f: Callable[..., Any],
     f_jvp: Callable[..., Any],
-    args: Any,
+    args: Sequence[PyTree],
     atol: Tolerance = None,
     rtol: Tolerance = None,
     eps: float | None = None,
@@ -150,7 +153,7 @@ def check_jvp(
 def check_vjp(
     f: Callable[..., Any],
     f_vjp: Callable[..., Any],
-    args: Any,
+    args: Sequence[PyTree],
     atol: Tolerance = None,
     rtol: Tolerance = None,
     eps: float | None = None,
@@ -329,7 +332,12 @@ def _inner(a: list[Any], b: list[Any]) -> float:
 
 
 def _agree(
-    result: Any, expected: Any, atol: Tolerance, rtol: Tolerance, what: str, exact: bool = False
+    result: PyTree,
+    expected: PyTree,
+    atol: Tolerance,
+    rtol: Tolerance,
+    what: str,
+    exact: bool = False,
 ) -> None:
     paths = [tree.keystr(path) for path, _ in tree.leaves_with_path(result)]
     pairs = zip(paths, tree.leaves(result), tree.leaves(expected), strict=True)

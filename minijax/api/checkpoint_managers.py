@@ -10,7 +10,7 @@ import itertools
 import threading
 import time
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..base import errors, log
 from ..runtime.backends import client
@@ -18,6 +18,9 @@ from ..runtime.backends import jaxlib_compat as compat
 from ..runtime.backends.cluster import state
 from . import array_serialization
 from .array_serialization import async_serialize, get_tensorstore_spec, run_deserialization
+
+if TYPE_CHECKING:
+    from ..runtime.arrays.array import Array
 
 _names = itertools.count()  # numbers checkpoints in the same order in all processes
 
@@ -129,8 +132,8 @@ class GlobalAsyncCheckpointManagerBase(abc.ABC):
     @abc.abstractmethod
     def serialize(
         self,
-        arrays: Any,
-        tensorstore_specs: Any,
+        arrays: Sequence[Array],
+        tensorstore_specs: Sequence[dict[str, Any]],
         *,
         on_commit_callback: Callable[[], None] | None = None,
     ) -> None:
@@ -143,7 +146,7 @@ class GlobalAsyncCheckpointManagerBase(abc.ABC):
         tensorstore_specs: Sequence[Any],
         global_shapes: Sequence[Any] | None = None,
         dtypes: Sequence[Any] | None = None,
-    ) -> Any:
+    ) -> list[Array]:
         """Read arrays."""
 
 

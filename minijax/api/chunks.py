@@ -14,7 +14,7 @@ from ..passes.batch import Axis, batch_flat, lane_to_front, no_name
 from ..prims.shape import concatenation
 
 
-def chunk_size(chunk: Any) -> int:
+def chunk_size(chunk: object) -> int:
     """Return the user's number of lanes per chunk, checked."""
     if isinstance(chunk, bool) or not hasattr(chunk, "__index__"):
         raise TypeError(f"vmap: chunk must be a positive int, got {chunk!r}.")

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -20,6 +20,12 @@ from ..runtime.backends import client
 from ..runtime.sharding.mesh import Mesh
 from ..runtime.sharding.shardings import NamedSharding, SingleDeviceSharding
 from .devices import device_put
+
+if TYPE_CHECKING:
+    from inspect import Signature
+
+    from ..runtime.backends.jaxlib_types import Device
+    from ..types.aliases import PyTree
 
 
 def _cpu_of(device: Any) -> Any:
@@ -41,7 +47,7 @@ def _cpu_of(device: Any) -> Any:
     return host_cpus[position]
 
 
-def colocated_cpu_devices(devices_or_mesh: Any) -> Any:
+def colocated_cpu_devices(devices_or_mesh: Sequence[Device] | Mesh) -> Sequence[Device] | Mesh:
     """Return the CPU devices that correspond to devices, each on the same host.
 
     Args:
@@ -66,7 +72,7 @@ def colocated_cpu_devices(devices_or_mesh: Any) -> Any:
     return [_cpu_of(d) for d in devices_or_mesh]
 
 
-def _specs(values: Any) -> Any:
+def _specs(values: PyTree) -> PyTree:
     return tree.map(lambda x: (tuple(x.shape), np.dtype(x.dtype)), values)
 
 
@@ -103,10 +109,10 @@ def _check_arguments(name: str, args: Any, devices: Any) -> Any:
 def make_callable(
     fun: Callable[..., Any],
     fun_sourceinfo: str | None = None,
-    fun_signature: Any = None,
+    fun_signature: Signature | None = None,
     *,
-    devices: Any = None,
-    in_specs: Any = None,
+    devices: Sequence[Device] | None = None,
+    in_specs: PyTree = None,
     out_specs_fn: Callable[..., Any] | None = None,
 ) -> Callable[..., Any]:
     """Return a function that runs on the hosts of its arguments: see `colocated_python`.

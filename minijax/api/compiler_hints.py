@@ -13,7 +13,7 @@ from __future__ import annotations
 import itertools
 import json
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..base import errors, tree
 from ..base.source import wraps
@@ -29,6 +29,13 @@ from ..runtime.lowering import frontend_attributes
 from ..types.avals import DEVICE
 from .devices import device_put
 from .xla_metadata import set_xla_metadata
+
+if TYPE_CHECKING:
+    from contextlib import AbstractContextManager
+
+    from ..ir.core import Primitive
+    from ..types.aliases import Param, PyTree
+    from ..types.avals import MemorySpace
 
 __all__ = (
     "compute_on",
@@ -60,7 +67,7 @@ def _unit(compute_type: str) -> dict[str, str]:
     )
 
 
-def compute_on(compute_type: str) -> Any:
+def compute_on(compute_type: str) -> AbstractContextManager[None]:
     """Compute the operations of a block, or of a function, on another unit.
 
     Args:
@@ -133,7 +140,7 @@ def _lower_compute_on(
 compute_on_p.lower = _lower_compute_on
 
 
-def _text(value: Any) -> str:
+def _text(value: object) -> str:
     if not isinstance(value, str):
         raise errors.error(
             NotImplementedError,
@@ -144,7 +151,11 @@ def _text(value: Any) -> str:
 
 
 def _call(
-    prim: Any, fun: Callable[..., Any], what: str, inner_metadata: dict[str, str], **params: Any
+    prim: Primitive,
+    fun: Callable[..., Any],
+    what: str,
+    inner_metadata: dict[str, str],
+    **params: Param,
 ) -> Callable[..., Any]:
     """Return a function whose calls are equations of `prim`.
 
@@ -171,7 +182,7 @@ def _call(
     return called
 
 
-def xla_metadata_call(f: Any = _LATER, **meta: str) -> Any:
+def xla_metadata_call(f: Callable[..., Any] = _LATER, **meta: str) -> Callable[..., Any]:
     """Attach frontend attributes to the calls of a function.
 
     Args:
@@ -192,7 +203,9 @@ def xla_metadata_call(f: Any = _LATER, **meta: str) -> Any:
     return _call(xla_metadata_call_p, f, "xla_metadata_call", {}, **meta)
 
 
-def fused(*, out_spaces: Sequence[Any]) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+def fused(
+    *, out_spaces: Sequence[MemorySpace]
+) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Run the operations of a function as one kernel, if the compiler can.
 
     Args:
@@ -250,12 +263,12 @@ def scheduling_group(name: str) -> Callable[[Any], Any]:
 
 
 def compute_on2(
-    f: Any = _LATER,
+    f: Callable[..., Any] = _LATER,
     *,
     compute_type: str,
-    out_memory_spaces: Any,
+    out_memory_spaces: PyTree,
     compiler_options: dict[str, Any] | None = None,
-) -> Any:
+) -> Callable[..., Any]:
     """Compute a function on another unit, as one call, with results in chosen memory spaces.
 
     Args:
@@ -297,7 +310,7 @@ def compute_on2(
 # ------------------------------------------------------------------------------- ordering
 
 
-def control_dep(src: Any, dst: Any) -> Any:
+def control_dep(src: PyTree, dst: PyTree) -> PyTree:
     """Schedule the operation that produces `src` before the one that produces `dst`.
 
     Args:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -28,6 +28,10 @@ from ..runtime.sharding.partition_spec import UNCONSTRAINED, PartitionSpec
 from ..runtime.sharding.partitioned_placement import array_with_layout
 from ..types.avals import shaped
 
+if TYPE_CHECKING:
+    from ..runtime.backends.jaxlib_types import Client
+    from ..types.aliases import PyTree
+
 Device = compat.Device
 # Placeholder where the user requested no layout; None requests the default layout.
 UNSPECIFIED_LAYOUT = object()
@@ -35,8 +39,13 @@ clear_backends = client.clear_backends
 
 
 def device_put(
-    x: Any, device: Any = None, *, src: Any = None, donate: Any = False, may_alias: Any = None
-) -> Any:
+    x: PyTree,
+    device: PyTree = None,
+    *,
+    src: PyTree = None,
+    donate: PyTree = False,
+    may_alias: PyTree = None,
+) -> PyTree:
     """Move a pytree of values to a device.
 
     Args:
@@ -149,7 +158,7 @@ def _destination_and_layout(leaf: Any, destination: Any) -> tuple[Any, Any]:
     return destination, layout
 
 
-def device_put_sharded(shards: Sequence[Any], devices: Sequence[Any]) -> Any:
+def device_put_sharded(shards: Sequence[PyTree], devices: Sequence[Device]) -> PyTree:
     """Stack shards along a new first axis, one on each device.
 
     Args:
@@ -190,7 +199,7 @@ def device_put_sharded(shards: Sequence[Any], devices: Sequence[Any]) -> Any:
     return tree.map(stack, *shards)
 
 
-def device_put_replicated(x: Any, devices: Sequence[Any]) -> Any:
+def device_put_replicated(x: PyTree, devices: Sequence[Device]) -> PyTree:
     """Copy `x` to each device, stacked along a new first axis.
 
     Args:
@@ -215,7 +224,7 @@ def device_put_replicated(x: Any, devices: Sequence[Any]) -> Any:
     return device_put_sharded([x] * len(devices), devices)
 
 
-def device_get(x: Any) -> Any:
+def device_get(x: PyTree) -> PyTree:
     """Copy a pytree of arrays to the host, as NumPy arrays.
 
     Args:
@@ -245,7 +254,7 @@ def _to_host(x: Any) -> Any:
     return x.__array__()
 
 
-def device_count(backend: Any = None) -> int:
+def device_count(backend: str | Client | None = None) -> int:
     """Return the number of devices of all processes.
 
     Args:
@@ -264,7 +273,7 @@ def device_count(backend: Any = None) -> int:
     return len(client.devices(backend))
 
 
-def local_device_count(backend: Any = None) -> int:
+def local_device_count(backend: str | Client | None = None) -> int:
     """Return the number of devices of this process.
 
     Args:
@@ -297,7 +306,7 @@ def default_backend() -> str:
     return "gpu" if name == "cuda" else name
 
 
-def process_index(backend: Any = None) -> int:
+def process_index(backend: str | Client | None = None) -> int:
     """Return the index of this process.
 
     Args:
@@ -316,7 +325,7 @@ def process_index(backend: Any = None) -> int:
     return int(client.backend(backend).process_index())
 
 
-def process_count(backend: Any = None) -> int:
+def process_count(backend: str | Client | None = None) -> int:
     """Return the number of processes that share the platform.
 
     Args:
@@ -335,7 +344,7 @@ def process_count(backend: Any = None) -> int:
     return client.process_count(backend)
 
 
-def process_indices(backend: Any = None) -> list[int]:
+def process_indices(backend: str | Client | None = None) -> list[int]:
     """Return the indices of all processes.
 
     Args:
@@ -359,7 +368,7 @@ host_count = renamed(process_count, "host_count", __name__)
 host_ids = renamed(process_indices, "host_ids", __name__)
 
 
-def live_arrays(platform: Any = None) -> list[Array]:
+def live_arrays(platform: str | None = None) -> list[Array]:
     """Return all arrays that exist on a platform.
 
     Args:

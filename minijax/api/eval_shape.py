@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Callable, Iterable, Sequence
+from typing import TYPE_CHECKING, Any
 
 from ..analysis.key_use import use_of
 from ..base import errors, tree
@@ -28,6 +28,19 @@ from ..runtime.sharding.shardings import NamedSharding, Sharding, aval_with_shar
 from ..types import dtypes
 from ..types.avals import AbstractRef, AbstractToken, AbstractValue, shaped
 from ..types.type_sharding import ManualAxisType, manual_axis_type, to_manual_axes
+
+if TYPE_CHECKING:
+    from ..types.aliases import (
+        Aval,
+        AxisName,
+        DType,
+        DTypeLike,
+        PyTree,
+        Reduced,
+        Shape,
+        Size,
+        Value,
+    )
 
 
 class ShapeDtypeStruct:
@@ -62,20 +75,20 @@ class ShapeDtypeStruct:
         "shape",
         "weak_type",
     )
-    shape: tuple[int, ...]
-    dtype: Any
-    _sharding: Any
-    layout: Any
+    shape: Shape
+    dtype: DType
+    _sharding: Sharding | PartitionSpec | None
+    layout: Layout | None
     weak_type: bool
     manual_axis_type: ManualAxisType | None
     is_ref: bool
 
     def __init__(
         self,
-        shape: Any,
-        dtype: Any,
+        shape: Iterable[Size],
+        dtype: DTypeLike,
         *,
-        sharding: Any = None,
+        sharding: Sharding | PartitionSpec | Format | None = None,
         weak_type: bool = False,
         manual_axis_type: ManualAxisType | None = None,
         is_ref: bool = False,
@@ -102,7 +115,7 @@ class ShapeDtypeStruct:
         for name, value in zip(names, fields, strict=True):
             object.__setattr__(self, name, value)
 
-    def __setattr__(self, name: str, value: Any) -> None:
+    def __setattr__(self, name: str, value: object) -> None:
         if name in _FIELDS:
             raise RuntimeError(
                 f"Cannot reassign attributes ({name}) of immutable ShapeDtypeStruct"
@@ -125,7 +138,7 @@ class ShapeDtypeStruct:
         )
 
     @property
-    def sharding(self) -> Any:
+    def sharding(self) -> Sharding | None:
         """The sharding; None if unspecified."""
         if not isinstance(self._sharding, PartitionSpec):
             return self._sharding
@@ -159,7 +172,7 @@ class ShapeDtypeStruct:
         return int(self.shape[0])
 
     @staticmethod
-    def like(x: Any) -> ShapeDtypeStruct:
+    def like(x: Value) -> ShapeDtypeStruct:
         """Return the type of `x`, which has a shape and a dtype, with its sharding.
 
         The sharding is None for an uncommitted array.
@@ -213,11 +226,11 @@ class ShapeDtypeStruct:
             return self._sharding
         return self.sharding
 
-    def __reduce__(self) -> Any:
+    def __reduce__(self) -> Reduced:
         return _struct_of_fields, self.fields()
 
 
-def _checked_sharding(user_value: Any, shape: tuple[int, ...]) -> Any:
+def _checked_sharding(user_value: Any, shape: Shape) -> Any:
     """Return a sharding or spec, or raise if a type of this shape cannot have it."""
     if isinstance(user_value, PartitionSpec):
         if len(user_value) > len(shape):
@@ -244,7 +257,7 @@ def _struct_of_fields(*fields: Any) -> ShapeDtypeStruct:
     return ShapeDtypeStruct(**dict(zip(_FIELDS, fields, strict=True)))
 
 
-def aval_like(x: Any) -> Any:
+def aval_like(x: Value) -> Aval:
     """Return the aval of an array, a number, an aval, or a value with `shape` and `dtype`."""
     if isinstance(x, AbstractValue):
         return x
@@ -260,7 +273,9 @@ def aval_like(x: Any) -> Any:
     return core.aval_of(x)
 
 
-def avals_like(leaves: Sequence[Any], fun: Any, names: Sequence[str]) -> list[Any]:
+def avals_like(
+    leaves: Sequence[Value], fun: Callable[..., Any], names: Sequence[str]
+) -> list[Aval]:
     """Return the avals of a call's leaves; a TypeError names the leaf without an aval."""
     out = []
     for i, x in enumerate(leaves):
@@ -273,7 +288,7 @@ def avals_like(leaves: Sequence[Any], fun: Any, names: Sequence[str]) -> list[An
     return out
 
 
-def typeof(x: Any) -> Any:
+def typeof(x: Value) -> Aval:
     """Return the abstract value of an array or number: its type.
 
     Args:
@@ -296,9 +311,9 @@ def typeof(x: Any) -> Any:
 def make_jaxpr(
     fun: Callable[..., Any],
     static_argnums: int | Sequence[int] = (),
-    axis_env: Sequence[tuple[Any, int]] | None = None,
+    axis_env: Sequence[tuple[AxisName, int]] | None = None,
     return_shape: bool = False,
-    abstracted_axes: Any = None,
+    abstracted_axes: None = None,
 ) -> Callable[..., Any]:
     """Make a function that returns `fun`'s jaxpr for given arguments.
 
@@ -357,7 +372,7 @@ def make_jaxpr(
     return make_jaxpr_f
 
 
-def struct_of(aval: Any) -> Any:
+def struct_of(aval: Aval) -> ShapeDtypeStruct | Aval:
     """Return the `ShapeDtypeStruct` of an array's type; a token's type is returned as is."""
     if isinstance(aval, AbstractToken):
         return aval
@@ -391,7 +406,7 @@ def _zeros_of_struct(x: Any) -> Any:
 
 
 @boundary
-def eval_shape(fun: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+def eval_shape(fun: Callable[..., Any], *args: PyTree, **kwargs: PyTree) -> PyTree:
     """Return the types of `fun(*args, **kwargs)`, without computing it.
 
     Args:

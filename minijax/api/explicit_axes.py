@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..base import config, errors, tree
 from ..control.arguments import check_callable
@@ -23,12 +23,15 @@ from ..runtime.sharding.partition_spec import PartitionSpec
 from ..runtime.sharding.shardings import NamedSharding
 from ..types.type_sharding import spec_of
 
+if TYPE_CHECKING:
+    from ..types.aliases import PyTree
+
 __all__ = ("auto_axes", "explicit_axes", "reshard")
 
 _ABSENT: Any = object()  # default of a keyword that a call leaves out
 
 
-def reshard(xs: Any, out_shardings: Any) -> Any:
+def reshard(xs: PyTree, out_shardings: PyTree) -> PyTree:
     """Reshard values over a mesh with `Explicit` axes; their types change with them.
 
     Args:
@@ -75,7 +78,7 @@ def auto_axes(
     /,
     *,
     axes: str | tuple[str, ...] | None = None,
-    out_sharding: Any = None,
+    out_sharding: PyTree = None,
 ) -> Callable[..., Any]:
     """Return a function inside which some `Explicit` axes of the mesh are `Auto`.
 
@@ -130,7 +133,7 @@ def explicit_axes(
     /,
     *,
     axes: str | tuple[str, ...] | None = None,
-    in_sharding: Any = None,
+    in_sharding: PyTree = None,
 ) -> Callable[..., Any]:
     """Return a function inside which some `Auto` axes of the mesh are `Explicit`.
 

@@ -7,7 +7,7 @@ for each leaf before and after.  Next: jet.py.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -33,8 +33,11 @@ from .autodiff import (
 from .vjp import vjp
 from .vmap import vmap
 
+if TYPE_CHECKING:
+    from ..types.aliases import Aval, Shape, Value
 
-def standard_basis(leaves: Sequence[Any]) -> list[Any]:
+
+def standard_basis(leaves: Sequence[Value]) -> list[Value]:
     """Return for each leaf its part of a stack of unit tangents of all leaves."""
     avals = [core.aval_of(x) for x in leaves]
     sizes = [a.size for a in avals]
@@ -54,21 +57,21 @@ def standard_basis(leaves: Sequence[Any]) -> list[Any]:
     return out
 
 
-def weak_as(x: Any, aval: Any) -> Any:
+def weak_as(x: Value, aval: Aval) -> Value:
     """Return `x`, weakly typed if `aval` is."""
     if not aval.weak_type or core.aval_of(x).weak_type:
         return x
     return convert_element_type_p.bind(x, new_dtype=aval.dtype, weak_type=True, sharding=None)
 
 
-def split_along(x: Any, axis: int, sizes: Sequence[int]) -> list[Any]:
+def split_along(x: Value, axis: int, sizes: Sequence[int]) -> list[Value]:
     """Split `x` along an axis."""
     if len(sizes) == 1:
         return [x]
     return list(split_p.bind(x, sizes=tuple(sizes), axis=axis))
 
 
-def zero_derivative(shape: tuple[int, ...], like: Any) -> Any:
+def zero_derivative(shape: Shape, like: Value) -> Value:
     """Return the zero derivative of, or with respect to, a non-differentiable value."""
     if dtypes.is_extended(like.dtype) or like.dtype == dtypes.float0:
         return np.zeros(shape, dtypes.float0)

@@ -18,7 +18,7 @@ import functools
 import math
 import warnings
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..base import tree
 from ..base.util import split_list
@@ -44,6 +44,9 @@ from ..prims.shape.diagonals import diagonal_p, matrix_of_diagonal_p
 from ..types import dtypes
 from ..types.avals import shaped
 
+if TYPE_CHECKING:
+    from ..types.aliases import Params, PyTree, Results, Value
+
 # The primal, then the coefficients; only the primal if the value is constant.
 Series = list[Any]
 Rule = Callable[..., Any]
@@ -57,13 +60,13 @@ class JetTracer(Tracer):
 
     __slots__ = ("series",)
 
-    def __init__(self, trace: Trace, primal: Any, terms: Sequence[Any]) -> None:
+    def __init__(self, trace: Trace, primal: Value, terms: Sequence[Value]) -> None:
         self._trace = trace
         self.aval = core.aval_of(primal)
         self.series = [primal, *terms]
 
     @property
-    def primal(self) -> Any:
+    def primal(self) -> Value:
         """The term of order 0."""
         return self.series[0]
 
@@ -72,7 +75,7 @@ class JetTracer(Tracer):
         """The coefficients of order 1, 2 ..."""
         return self.series[1:]
 
-    def concrete(self) -> Any:
+    def concrete(self) -> Value | None:
         p = self.series[0]
         return p.concrete() if isinstance(p, Tracer) else p
 
@@ -87,13 +90,13 @@ class JetTrace(Trace):
     __slots__ = ("order", "tag")
     transform = "jet"
 
-    def __init__(self, tag: Any, parent_trace: Trace, order: int) -> None:
+    def __init__(self, tag: object, parent_trace: Trace, order: int) -> None:
         self.tag = tag  # an identifier of the creator's
         self.parent = parent_trace
         self.alive = True
         self.order = order
 
-    def process(self, prim: Primitive, args: tuple[Any, ...], params: Any) -> Any:
+    def process(self, prim: Primitive, args: tuple[Value, ...], params: Params) -> Results:
         series_in = [self.unwrap(x) for x in args]
         # Swapped by hand, as in every trace: a context manager costs more than most rules.
         STATE.trace = self.parent
@@ -106,7 +109,7 @@ class JetTrace(Trace):
         wrapped = [self.wrap(s) for s in outs]
         return wrapped if prim.multiple_results else wrapped[0]
 
-    def apply(self, prim: Primitive, series_in: list[Series], params: Any) -> list[Series]:
+    def apply(self, prim: Primitive, series_in: list[Series], params: Params) -> list[Series]:
         """Return the series of an operation's results."""
         region = prim.regions
         if isinstance(region, Loop):
@@ -126,11 +129,11 @@ class JetTrace(Trace):
         out = prim.taylor(series_in, self.order, params)
         return out if prim.multiple_results else [out]
 
-    def wrap(self, series: Series) -> Any:
+    def wrap(self, series: Series) -> Value:
         """Return a series as a tracer, or its primal if it is constant."""
         return series[0] if len(series) == 1 else JetTracer(self, series[0], series[1:])
 
-    def unwrap(self, x: Any) -> Series:
+    def unwrap(self, x: Value) -> Series:
         """Return the series of a value."""
         return x.series if type(x) is JetTracer and x._trace is self else [x]
 
@@ -191,14 +194,14 @@ def padded_series(s: Series, order: int, varies: bool) -> Series:
     return [*s, *zeros]
 
 
-def split_series(terms: Sequence[Any], order: int, varies: Sequence[bool]) -> list[Series]:
+def split_series(terms: Sequence[Value], order: int, varies: Sequence[bool]) -> list[Series]:
     """Split a flat list of terms into series."""
     *series_in, _ = split_list(terms, [order + 1 if m else 1 for m in varies])
     return series_in
 
 
 def jet_jaxpr(
-    closed: ClosedJaxpr, order: int, varies: Sequence[bool], force: Any
+    closed: ClosedJaxpr, order: int, varies: Sequence[bool], force: Sequence[bool] | bool
 ) -> tuple[ClosedJaxpr, list[bool]]:
     """Return the jaxpr on series, with all terms flattened, and which results vary."""
     force = force if isinstance(force, bool) else tuple(force)
@@ -231,7 +234,7 @@ def _jet_jaxpr(
 
 
 def by_call(
-    prim: Primitive, region: Region, series_in: list[Series], order: int, params: Any
+    prim: Primitive, region: Region, series_in: list[Series], order: int, params: Params
 ) -> list[Series]:
     """Call the program on series, or the conditional over several programs."""
     k = region.index
@@ -250,7 +253,7 @@ def by_call(
 
 
 def by_loop(
-    prim: Primitive, loop: Loop, series_in: list[Series], order: int, params: Any
+    prim: Primitive, loop: Loop, series_in: list[Series], order: int, params: Params
 ) -> list[Series]:
     """Run the loop with series as carry."""
     *cond, body = loop.bodies(params)
@@ -280,19 +283,19 @@ def by_loop(
 # --------------------------------------------------------------- arithmetic of series
 
 
-def scaled(x: Any, k: int) -> Any:
+def scaled(x: Value, k: int) -> Value:
     return x if k == 1 else ops.mul(x, const(x, k))
 
 
-def divided(x: Any, k: int) -> Any:
+def divided(x: Value, k: int) -> Value:
     return x if k == 1 else ops.div(x, const(x, k))
 
 
-def total(terms: Sequence[Any]) -> Any:
+def total(terms: Sequence[Value]) -> Value:
     return functools.reduce(ops.add, terms)
 
 
-def cauchy(a: Series, b: Series, k: int, product: Rule = ops.mul) -> Any:
+def cauchy(a: Series, b: Series, k: int, product: Rule = ops.mul) -> Value:
     r"""Return :math:`\sum_j a_j b_{k-j}`, over the terms that exist."""
     return total(
         [product(a[j], b[k - j]) for j in range(k + 1) if j < len(a) and k - j < len(b)]
@@ -300,7 +303,7 @@ def cauchy(a: Series, b: Series, k: int, product: Rule = ops.mul) -> Any:
 
 
 def integrate(
-    start: Any, x: Series, slope: Callable[[Series, int], Any], join: Rule = ops.mul
+    start: Value, x: Series, slope: Callable[[Series, int], Any], join: Rule = ops.mul
 ) -> Series:
     """Return the series y with y' = g x', where `slope(y, k)` is the k-th term of g."""
     y, g = [start], []
@@ -310,7 +313,7 @@ def integrate(
     return y
 
 
-def product(x: Any, y: Any) -> Any:
+def product(x: Value, y: Value) -> Value:
     """Return x y; 0 where x is 0, even if y is infinite at a singular point."""
     is_zero = ops.eq(x, const(x, 0))
     return ops.select_n(is_zero, ops.mul(x, y), core_ops.zeros(core.aval_of(x)))
@@ -331,7 +334,7 @@ def quotient(a: Series, b: Series, order: int, div: Callable[..., Any] = ops.div
     return out
 
 
-def root(start: Any, x: Series, power: Any, slope: Any) -> Series:
+def root(start: Value, x: Series, power: Value, slope: Value) -> Series:
     """Return x to a constant power r: x y' = r y x', where y' is slope x'."""
     y = [start]
     for k in range(1, len(x)):
@@ -364,9 +367,9 @@ def linear_rule(
     prim: Primitive,
     series_in: list[Series],
     order: int,
-    params: Any,
+    params: Params,
     linear_in: tuple[int, ...] | None = None,
-) -> Any:
+) -> list[Value]:
     """Apply an operation that is linear in the operands `linear_in` jointly (None: all)."""
 
     def term(k: int) -> Any:
@@ -421,7 +424,7 @@ rule(ops.scatter_add_p, ops.scatter_p)(functools.partial(linear_rule, linear_in=
 
 
 @rule(ops.select_n_p)
-def select_rule(prim: Primitive, series_in: list[Series], order: int, params: Any) -> Series:
+def select_rule(prim: Primitive, series_in: list[Series], order: int, params: Params) -> Series:
     which, *cases = series_in
     shape = core.aval_of(cases[0][0])
     return [
@@ -438,13 +441,13 @@ def bilinear_rule(prim: Primitive, series_in: list[Series], order: int, params) 
 
 
 @rule(ops.div_p)
-def div_rule(prim: Primitive, series_in: list[Series], order: int, params: Any) -> Series:
+def div_rule(prim: Primitive, series_in: list[Series], order: int, params: Params) -> Series:
     a, b = series_in
     return quotient(a, b, order, functools.partial(prim.bind, **params))
 
 
 @rule(ops.square_p)
-def square_rule(prim: Primitive, series_in: list[Series], order: int, params: Any) -> Series:
+def square_rule(prim: Primitive, series_in: list[Series], order: int, params: Params) -> Series:
     (x,) = series_in
     return [cauchy(x, x, k) for k in range(order + 1)]
 
@@ -469,7 +472,7 @@ def integer_pow_rule(prim: Primitive, series_in: list[Series], order: int, param
 
 
 @rule(ops.sqrt_p, ops.rsqrt_p, ops.cbrt_p)
-def root_rule(prim: Primitive, series_in: list[Series], order: int, params: Any) -> Series:
+def root_rule(prim: Primitive, series_in: list[Series], order: int, params: Params) -> Series:
     (x,) = series_in
     power = {ops.sqrt_p: 0.5, ops.rsqrt_p: -0.5, ops.cbrt_p: 1 / 3}[prim]
     start = prim.bind(x[0], **params)
@@ -481,7 +484,7 @@ def root_rule(prim: Primitive, series_in: list[Series], order: int, params: Any)
 
 
 @rule(ops.pow_p)
-def pow_rule(prim: Primitive, series_in: list[Series], order: int, params: Any) -> Series:
+def pow_rule(prim: Primitive, series_in: list[Series], order: int, params: Params) -> Series:
     x, p = series_in
     start = prim.bind(x[0], p[0], **params)
     if len(p) == 1:
@@ -553,7 +556,7 @@ of_itself(ops.tan_p, lambda y, k: _one_plus(y, k, 1))
 
 
 @rule(ops.expm1_p)
-def expm1_rule(prim: Primitive, series_in: list[Series], order: int, params: Any) -> Series:
+def expm1_rule(prim: Primitive, series_in: list[Series], order: int, params: Params) -> Series:
     (x,) = series_in
     terms = integrate(ops.exp(x[0]), x, lambda y, k: y[k])
     return [prim.bind(x[0], **params), *terms[1:]]
@@ -672,7 +675,7 @@ pair(ops.cosh_p, ops.sinh_p, 1)
 
 
 @rule(ops.abs_p)
-def abs_rule(prim: Primitive, series_in: list[Series], order: int, params: Any) -> Series:
+def abs_rule(prim: Primitive, series_in: list[Series], order: int, params: Params) -> Series:
     (x,) = series_in
     if dtypes.is_complex(core.aval_of(x[0]).dtype):
         return by_jvp(prim, series_in, order, params)[0]
@@ -706,11 +709,11 @@ def extremum_rule(prim: Primitive, series_in: list[Series], order: int, params) 
 
 def jet(
     fun: Callable[..., Any],
-    primals: Sequence[Any],
-    series: Sequence[Any],
+    primals: Sequence[PyTree],
+    series: Sequence[PyTree],
     factorial_scaled: bool = True,
-    **unknown: Any,
-) -> tuple[Any, Any]:
+    **unknown: object,
+) -> tuple[PyTree, PyTree]:
     r"""Return the Taylor series of :math:`t \mapsto f(x(t))`, given the series of :math:`x(t)`.
 
     Args:

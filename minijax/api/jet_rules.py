@@ -12,7 +12,7 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Callable, Iterator, MutableMapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..base import tree
 from ..ir import core
@@ -20,6 +20,10 @@ from ..ir.core import STATE, Primitive, registry
 from ..passes.ad_util import core_ops
 from ..prims import lax as ops
 from .jet import JetTrace, integrate, jet
+
+if TYPE_CHECKING:
+    from ..base.tree import PyTreeDef
+    from ..types.aliases import Param, Value
 
 __all__ = (
     "ZeroSeries",
@@ -142,7 +146,7 @@ call_param_updaters: dict[Primitive, Rule] = {}
 
 
 def zero_prop(
-    prim: Primitive, primals_in: Sequence[Any], series_in: Sequence[Any], **params: Any
+    prim: Primitive, primals_in: Sequence[Any], series_in: Sequence[Any], **params: Param
 ) -> tuple[Any, ZeroSeries]:
     """Return the rule of an operation whose result is constant: its derivatives are zero.
 
@@ -179,7 +183,7 @@ def defzero(prim: Primitive) -> None:
 
 
 def linear_prop(
-    prim: Primitive, primals_in: Sequence[Any], series_in: Sequence[Any], **params: Any
+    prim: Primitive, primals_in: Sequence[Any], series_in: Sequence[Any], **params: Param
 ) -> tuple[Any, Any]:
     """Return the rule of an operation that is linear in all operands jointly.
 
@@ -224,7 +228,7 @@ def deriv_prop(
     deriv: Rule,
     primals_in: Sequence[Any],
     series_in: Sequence[Any],
-    **params: Any,
+    **params: Param,
 ) -> tuple[Any, Any]:
     r"""Return the rule of a function of one operand with a given derivative.
 
@@ -271,7 +275,7 @@ def def_deriv(prim: Primitive, deriv: Rule) -> None:
     jet_rules[prim] = functools.partial(deriv_prop, prim, deriv)
 
 
-def def_comp(prim: Primitive, comp: Rule, **kwargs: Any) -> None:
+def def_comp(prim: Primitive, comp: Rule, **kwargs: Param) -> None:
     """Define the rule of a primitive by a composition of other functions.
 
     Args:
@@ -294,7 +298,7 @@ def def_comp(prim: Primitive, comp: Rule, **kwargs: Any) -> None:
     jet_rules[prim] = rule
 
 
-def fact(n: Any) -> Any:
+def fact(n: Value) -> Value:
     r"""Return the factorial of n, as a float.
 
     Args:
@@ -380,7 +384,7 @@ def jet_fun(fun: Rule, order: int) -> Rule:
     return _Wrapped(pushed)
 
 
-def traceable(fun: Rule, in_tree_def: Any) -> tuple[Rule, Callable[[], Any]]:
+def traceable(fun: Rule, in_tree_def: PyTreeDef) -> tuple[Rule, Callable[[], Any]]:
     """Turn a function of primals and series into a function of their leaves.
 
     Args:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -20,6 +20,11 @@ from ..runtime.sharding.partitioned_placement import array_with_layout
 from ..types import dtypes
 from ..types.avals import MemorySpace, shaped
 
+if TYPE_CHECKING:
+    from ..runtime.arrays.array import Array
+    from ..runtime.sharding.shardings import Sharding
+    from ..types.aliases import DTypeLike, PyTree, Value
+
 
 def _check_sharding(sharding: Any, what: str) -> None:
     if not isinstance(sharding, shardings.Sharding):
@@ -31,8 +36,11 @@ def _check_sharding(sharding: Any, what: str) -> None:
 
 
 def make_array_from_callback(
-    shape: Sequence[int], sharding: Any, data_callback: Callable[[Any], Any], dtype: Any = None
-) -> Any:
+    shape: Sequence[int],
+    sharding: Sharding | Format,
+    data_callback: Callable[[Any], Value],
+    dtype: DTypeLike | None = None,
+) -> Array:
     """Create a sharded array from shards that a function returns.
 
     Args:
@@ -106,14 +114,21 @@ def make_array_from_callback(
     ]
     stored = shardings.aval_with_sharding(physical(aval), sharding)
     result = compat.put_shards(
-        stored, sharding.cpp_sharding(len(stored.shape)), stored_shards, local_devices
+        stored,
+        sharding.cpp_sharding(len(stored.shape)),  # type: ignore[attr-defined]
+        stored_shards,
+        local_devices,
     )
     return arrays_of.wrap(result, aval)
 
 
 def make_array_from_single_device_arrays(
-    shape: Sequence[int], sharding: Any, arrays: Sequence[Any], *, dtype: Any = None
-) -> Any:
+    shape: Sequence[int],
+    sharding: Sharding,
+    arrays: Sequence[Array],
+    *,
+    dtype: DTypeLike | None = None,
+) -> Array:
     """Create a sharded array from shards that are on their devices; nothing is copied.
 
     Args:
@@ -221,8 +236,8 @@ def _by_device(
 
 
 def make_array_from_process_local_data(
-    sharding: Any, local_data: Any, global_shape: Any = None
-) -> Any:
+    sharding: PyTree, local_data: PyTree, global_shape: PyTree = None
+) -> PyTree:
     """Create a sharded array from the data that this process has.
 
     Args:

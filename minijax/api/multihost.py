@@ -10,7 +10,7 @@ from __future__ import annotations
 import contextlib
 import zlib
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -30,6 +30,11 @@ from ..runtime.sharding.mesh import Mesh
 from ..runtime.sharding.partition_spec import PartitionSpec
 from ..runtime.sharding.partitioned_placement import mesh_of
 from ..runtime.sharding.shardings import NamedSharding
+
+if TYPE_CHECKING:
+    from ..ir.core import Primitive
+    from ..runtime.backends.jaxlib_types import Device
+    from ..types.aliases import PyTree
 
 _HOSTS = "processes"
 
@@ -69,7 +74,7 @@ def _sum_of_rows(rows: Any) -> Any:
 _choose = jit(_sum_of_rows)
 
 
-def broadcast_one_to_all(in_tree: Any, is_source: bool | None = None) -> Any:
+def broadcast_one_to_all(in_tree: PyTree, is_source: bool | None = None) -> PyTree:
     """Give every process the values of one process.
 
     Args:
@@ -98,7 +103,7 @@ def broadcast_one_to_all(in_tree: Any, is_source: bool | None = None) -> Any:
     return tree.map(one, in_tree)
 
 
-def process_allgather(in_tree: Any, tiled: bool = False) -> Any:
+def process_allgather(in_tree: PyTree, tiled: bool = False) -> PyTree:
     """Gather the values of all processes.
 
     Args:
@@ -154,7 +159,7 @@ def sync_global_devices(name: str) -> None:
     assert_equal(number, f"sync_global_devices name mismatch ('{name}')")
 
 
-def assert_equal(in_tree: Any, fail_message: str = "") -> None:
+def assert_equal(in_tree: PyTree, fail_message: str = "") -> None:
     """Raise AssertionError unless all processes have the same values.
 
     Args:
@@ -185,7 +190,7 @@ def assert_equal(in_tree: Any, fail_message: str = "") -> None:
         raise AssertionError(f"{fail_message}. Expected: {gathered}; got: {in_tree}.")
 
 
-def _each(name: str, values: Any, mesh: Mesh, pspecs: Any, prim: Any) -> Any:
+def _each(name: str, values: PyTree, mesh: Mesh, pspecs: PyTree, prim: Primitive) -> PyTree:
     leaves, treedef = tree.flatten(values)
     specs = broadcast_sharding_prefix(name, treedef, pspecs)
     out = [
@@ -195,7 +200,9 @@ def _each(name: str, values: Any, mesh: Mesh, pspecs: Any, prim: Any) -> Any:
     return tree.unflatten(treedef, out)
 
 
-def host_local_array_to_global_array(local_inputs: Any, global_mesh: Mesh, pspecs: Any) -> Any:
+def host_local_array_to_global_array(
+    local_inputs: PyTree, global_mesh: Mesh, pspecs: PyTree
+) -> PyTree:
     """Create global arrays from the data of each process.
 
     Args:
@@ -222,7 +229,9 @@ def host_local_array_to_global_array(local_inputs: Any, global_mesh: Mesh, pspec
     )
 
 
-def global_array_to_host_local_array(global_inputs: Any, global_mesh: Mesh, pspecs: Any) -> Any:
+def global_array_to_host_local_array(
+    global_inputs: PyTree, global_mesh: Mesh, pspecs: PyTree
+) -> PyTree:
     """Return this process's part of global arrays, each as one array on its own devices.
 
     Args:
@@ -302,7 +311,7 @@ _last_incarnations: dict[Any, int] | None = None
 
 
 @contextlib.contextmanager
-def live_devices(devices: Sequence[Any]) -> Iterator[list[Any]]:
+def live_devices(devices: Sequence[Device]) -> Iterator[list[Device]]:
     """Yield those devices whose processes are alive, for use in a block.
 
     For programs that continue without processes that have died: set

@@ -31,7 +31,7 @@ class named_scope:
         self._scope = core.name_scope(self.name)
         self._scope.__enter__()
 
-    def __exit__(self, *exc: Any) -> None:
+    def __exit__(self, *exc: object) -> None:
         self._scope.__exit__(*exc)
 
     def __call__(self, fun: Callable[..., Any]) -> Callable[..., Any]:

@@ -5,8 +5,8 @@ The primitive is in ../control/calls/shard_map.py.  Next: pmap.py.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Callable, Iterable, Sequence
+from typing import TYPE_CHECKING, Any
 
 from ..base import errors, tree
 from ..base.source import function_text, name_of, wraps
@@ -29,19 +29,22 @@ from ..runtime.sharding.partition_spec import Infer, PartitionSpec, axes_of, che
 from ..types.avals import AbstractRef
 from ..types.type_sharding import spec_of
 
+if TYPE_CHECKING:
+    from ..types.aliases import Aval, AxisName, PyTree
+
 __all__ = ("shard_map", "shard_map_by_position", "smap")
 
 
 def shard_map(
-    f: Any = None,
+    f: Callable[..., Any] | None = None,
     /,
     *,
-    out_specs: Any,
-    in_specs: Any = Infer,
-    mesh: Any = None,
-    axis_names: Any = frozenset(),
+    out_specs: PyTree,
+    in_specs: PyTree = Infer,
+    mesh: Mesh | AbstractMesh | None = None,
+    axis_names: Iterable[AxisName] = frozenset(),
     check_vma: bool = True,
-) -> Any:
+) -> Callable[..., Any]:
     """Run a function on every device of a mesh, each on its shard of the arguments.
 
     Args:
@@ -138,7 +141,14 @@ def shard_map(
     return mapped
 
 
-def smap(f: Any = None, /, *, in_axes: Any = Infer, out_axes: Any, axis_name: Any) -> Any:
+def smap(
+    f: Callable[..., Any] | None = None,
+    /,
+    *,
+    in_axes: PyTree = Infer,
+    out_axes: PyTree,
+    axis_name: AxisName,
+) -> Callable[..., Any]:
     """Apply `shard_map` over one axis of the current mesh, with array axes as numbers.
 
     Args:
@@ -189,7 +199,11 @@ def smap(f: Any = None, /, *, in_axes: Any = Infer, out_axes: Any, axis_name: An
 
 
 def shard_map_by_position(
-    f: Callable[..., Any], mesh: Any, in_specs: Any, out_specs: Any, check_rep: bool = True
+    f: Callable[..., Any],
+    mesh: Mesh | AbstractMesh,
+    in_specs: PyTree,
+    out_specs: PyTree,
+    check_rep: bool = True,
 ) -> Callable[..., Any]:
     """`shard_map` with the signature of older versions: all arguments by position.
 
@@ -259,7 +273,7 @@ def _reduction_axes(spec: PartitionSpec) -> tuple[frozenset[Any], frozenset[Any]
     return spec.unreduced, spec.reduced
 
 
-def _entries(spec: PartitionSpec, aval: Any) -> list[Any]:
+def _entries(spec: PartitionSpec, aval: Aval) -> list[Any]:
     """Return for each axis of an array the mesh axes that shard it."""
     entries = list(map(axes_of, spec))
     return entries + [()] * (len(aval.shape) - len(entries))

@@ -6,7 +6,7 @@ other's code.  The classes are jaxlib's; this module adds methods that accept py
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from jaxlib import _jax
 
@@ -15,6 +15,9 @@ from ..runtime.backends import jaxlib_compat as compat
 from ..runtime.sharding.placement import placement
 from ..runtime.sharding.shardings import SingleDeviceSharding
 from ..types.avals import shaped
+
+if TYPE_CHECKING:
+    from ..runtime.arrays.array import Array
 
 __all__ = ("TransferConnection", "TransferServer", "make_error_array", "start_transfer_server")
 
@@ -77,7 +80,7 @@ def _await_pull(self: Any, uuid: int, arrays: Any, timeout: Any = None) -> None:
     self._await_pull_flat(uuid, tree.leaves(arrays), **options)
 
 
-def make_error_array(aval: Any, message: Any) -> Any:
+def make_error_array(aval: Any, message: object) -> Array:
     """Return an array that raises an error when it is read.
 
     Args:

@@ -7,7 +7,7 @@ transposes that part at each call.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..base import errors, tree
 from ..base.source import function_text
@@ -33,6 +33,11 @@ from .autodiff import (
     pull_back,
 )
 from .eval_shape import aval_like
+
+if TYPE_CHECKING:
+    from ..base.tree import PyTreeDef
+    from ..ir.jaxpr import Jaxpr
+    from ..types.aliases import Aval, AxisName, PyTree, Tangent, Value
 
 
 class Mark:
@@ -99,14 +104,18 @@ class Pullback:
     __slots__ = ("in_tree", "map", "out_avals", "residual_slots")
 
     def __init__(
-        self, linear_map: LinearMap, in_tree: Any, out_avals: list[Any], residual_slots: Any
+        self,
+        linear_map: LinearMap,
+        in_tree: PyTreeDef,
+        out_avals: list[Aval],
+        residual_slots: Any,
     ) -> None:
         self.map = linear_map
         self.in_tree = in_tree
         self.out_avals = out_avals
         self.residual_slots = residual_slots
 
-    def cotangents(self, ct: tuple[Any, ...]) -> list[Any]:
+    def cotangents(self, ct: tuple[PyTree, ...]) -> list[Tangent]:
         """Return the leaves of a cotangent passed to a `VJP`, checked."""
         if len(ct) != 1:
             raise errors.type_error(
@@ -129,7 +138,7 @@ class Pullback:
             )
         return [check_cotangent(x, a) for x, a in zip(leaves, self.out_avals, strict=True)]
 
-    def residuals(self, args_res: Any, others: Sequence[Any]) -> list[Any]:
+    def residuals(self, args_res: Sequence[Value], others: Sequence[Value]) -> list[Value]:
         """Return all residuals, in order, from the fields of a `VJP`."""
         leaves = tree.leaves(args_res, lambda x: isinstance(x, NotNeeded))
         n = self.in_tree.num_leaves
@@ -154,36 +163,36 @@ class VJP:
     __slots__ = ("__weakref__", "_pullback", "args_res", "opaque_residuals")
 
     def __init__(
-        self, pullback: Pullback, args_res: list[Any], opaque_residuals: list[Any]
+        self, pullback: Pullback, args_res: list[Value], opaque_residuals: list[Value]
     ) -> None:
         self._pullback = pullback
         self.args_res = args_res
         self.opaque_residuals = opaque_residuals
 
     @property
-    def in_tree(self) -> Any:
+    def in_tree(self) -> PyTreeDef:
         """The structure of the arguments."""
         return self._pullback.in_tree
 
     @property
-    def out_tree(self) -> Any:
+    def out_tree(self) -> PyTreeDef:
         """The structure of the result."""
         return self._pullback.map.out_tree
 
     @property
-    def jaxpr(self) -> Any:
+    def jaxpr(self) -> Jaxpr:
         """The linear map, from tangents to tangents."""
         return self._pullback.map.jaxpr
 
     @bounded
-    def __call__(self, *out_ct: Any) -> Any:
+    def __call__(self, *out_ct: PyTree) -> PyTree:
         pullback = self._pullback
         cts = pullback.cotangents(out_ct)
         values = pullback.residuals(self.args_res, self.opaque_residuals)
         grads = pull_back(pullback.map.linear_part(values), cts)
         return tree.unflatten(pullback.in_tree, map(as_array, grads))
 
-    def with_refs(self, *maybe_ct_refs: Any) -> Callable[..., Any]:
+    def with_refs(self, *maybe_ct_refs: PyTree) -> Callable[..., Any]:
         """Return a function that adds gradients to references instead of returning them.
 
         Args:
@@ -247,7 +256,7 @@ class Accumulation:
         self.pullback = pullback
         self.marks = marks
 
-    def __call__(self, values: Sequence[Any], refs: Sequence[Ref], *ct: Any) -> Any:
+    def __call__(self, values: Sequence[Value], refs: Sequence[Ref], *ct: PyTree) -> PyTree:
         cts = self.pullback.cotangents(ct)
         linear_part, it = self.pullback.map.linear_part(values), iter(refs)
         sinks = {
@@ -266,7 +275,7 @@ def _adder(ref: Ref) -> Callable[[Any], None]:
     return lambda ct: addupdate(ref, None, ct)
 
 
-def check_cotangent(ct: Any, aval: Any) -> Any:
+def check_cotangent(ct: Tangent, aval: Aval) -> Tangent:
     """Return a cotangent, checked against its output."""
     expected = aval.to_tangent()
     # The cotangent of an integer output carries no information: accept any dtype.
@@ -313,10 +322,10 @@ def _varies_differently(what: str, kind: type[Exception]) -> Exception:
 @boundary
 def vjp(
     fun: Callable[..., Any],
-    *primals: Any,
+    *primals: PyTree,
     has_aux: bool = False,
-    reduce_axes: Sequence[Any] = (),
-) -> Any:
+    reduce_axes: Sequence[AxisName] | None = (),
+) -> tuple[PyTree, ...]:
     r"""Evaluate a function, and return the function that pulls cotangents back.
 
     Args:
@@ -411,7 +420,7 @@ def fwd_and_bwd(
 
 @boundary
 def linear_transpose(
-    fun: Callable[..., Any], *primals: Any, reduce_axes: Sequence[Any] = ()
+    fun: Callable[..., Any], *primals: PyTree, reduce_axes: Sequence[AxisName] | None = ()
 ) -> Callable[..., Any]:
     r"""Transpose a linear function: :math:`x \mapsto Ax` becomes :math:`y \mapsto A^Ty`.
 

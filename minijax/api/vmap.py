@@ -7,7 +7,7 @@ Next: autodiff.py.
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..base import errors, tree
 from ..base.source import wraps
@@ -23,6 +23,9 @@ from ..types.type_sharding import TypeFlags
 from . import vmappables
 from .chunks import batch_in_chunks, chunk_size
 
+if TYPE_CHECKING:
+    from ..types.aliases import PyTree
+
 # Kinds of tree nodes that contain a shape, which differs between a lane and all lanes.  The
 # functions return the node of one lane, (node, axis) -> node, and that of all lanes,
 # (node, axis, number of lanes) -> node.
@@ -31,8 +34,8 @@ lane_kinds: dict[type, tuple[Callable[..., Any], Callable[..., Any]]] = {}
 
 def vmap(
     fun: Callable[..., Any],
-    in_axes: Any = 0,
-    out_axes: Any = 0,
+    in_axes: PyTree = 0,
+    out_axes: PyTree = 0,
     axis_name: Hashable | None = None,
     axis_size: int | None = None,
     spmd_axis_name: Hashable | None = None,

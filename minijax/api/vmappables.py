@@ -11,14 +11,17 @@ Next: vmap.py.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from typing import Any, NamedTuple
+from collections.abc import Callable, Iterable, Iterator
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..base import tree
 from ..control.flat import FlatFun
 from ..control.mapped_axes import Mapped
 from ..ir import core
 from ..prims.shape.creation import iota
+
+if TYPE_CHECKING:
+    from ..types.aliases import PyTree, Value
 
 
 class Kind(NamedTuple):
@@ -84,17 +87,17 @@ def unregister_vmappable(data_type: type) -> None:
     del kinds[data_type]
 
 
-def is_registered(x: Any) -> bool:
+def is_registered(x: object) -> bool:
     """Whether a value's class is registered."""
     return type(x) in kinds
 
 
-def holds_registered(values: Any) -> bool:
+def holds_registered(values: PyTree) -> bool:
     """Whether a tree contains values of registered classes."""
     return any(map(is_registered, tree.leaves(values, is_leaf=is_registered)))
 
 
-def is_spec(x: Any) -> bool:
+def is_spec(x: object) -> bool:
     """Whether a value is a possible entry of in_axes or out_axes for a registered class."""
     return any(type(x) is kind.spec for kind in kinds.values())
 
@@ -120,18 +123,18 @@ class UnpackedFunction(FlatFun):
         self,
         fun: Callable[..., Any],
         mapped: Mapped,
-        in_axes: Any,
-        out_axes: Any,
-        args: Any,
-        kwargs: Any,
+        in_axes: PyTree,
+        out_axes: PyTree,
+        args: tuple[PyTree, ...],
+        kwargs: dict[str, PyTree],
     ) -> None:
         nodes, in_tree = tree.flatten((args, kwargs), is_leaf=is_registered)
         super().__init__(fun, in_tree, "vmap")
         self._nodes = nodes
         self._specs = mapped.flat_axes(in_axes, in_tree)
         self._out_axes = out_axes
-        self._index: Any = None
-        self.size: Any = None  # the number of lanes, set by `with_size`
+        self._index: Value | None = None
+        self.size: int | None = None  # the number of lanes, set by `with_size`
         self.start: list[Any] = []
         self.dims: list[int | None] = []
         self.requested_axes: list[int | None] = []
@@ -162,7 +165,7 @@ class UnpackedFunction(FlatFun):
             self.start.append(iota("int32", size) if make is None else make(size))
             self.dims.append(0)
 
-    def __call__(self, *leaves: Any) -> list[Any]:
+    def __call__(self, *leaves: Value) -> list[Value]:
         remaining = iter(leaves)
         next_leaf = lambda x, axis: next(remaining)
         index = lambda: leaves[-1]
@@ -197,10 +200,10 @@ class UnpackedFunction(FlatFun):
             for x, spec in zip(self._nodes_out, self._specs_out, strict=True)
         ]
 
-    def refused(self, out: Any, i: int, x: Any) -> Exception:
+    def refused(self, out: PyTree, i: int, x: object) -> Exception:
         return Mapped("vmap", self.fun, "lanes").unstackable(x)
 
-    def result(self, leaves: Any) -> Any:
+    def result(self, leaves: Iterable[Value]) -> PyTree:
         remaining: Iterator[Any] = iter(leaves)
         return self.out_tree.unflatten(self._each(lambda size, x, axis: next(remaining)))
 

@@ -7,13 +7,17 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..base import config, tree
 from ..base.source import wraps
 from ..ir.core import STATE, Primitive
 from ..prims.elementwise import batch_elementwise, linear_in_first
 from ..runtime.lowering import frontend_attributes
+
+if TYPE_CHECKING:
+    from ..runtime.lowering.context import Lowering
+    from ..types.aliases import MlirValue, PyTree
 
 __all__ = ("set_xla_metadata", "xla_metadata_value_p")
 
@@ -23,7 +27,7 @@ linear_in_first(xla_metadata_value_p, lambda ct, x, **_: [ct])
 batch_elementwise(xla_metadata_value_p)
 
 
-def _lower(ctx: Any, x: Any, *, xla_metadata_kvs: Any) -> Any:
+def _lower(ctx: Lowering, x: MlirValue, *, xla_metadata_kvs: Any) -> MlirValue:
     # A rule that reads `module` is called for each equation, not replayed from a recording:
     # a recording does not know which operation produced its operand.
     _ = ctx.module
@@ -90,7 +94,7 @@ class _WithMetadata:
         return with_metadata
 
 
-def set_xla_metadata(x: Any = None, **kwargs: Any) -> Any:
+def set_xla_metadata(x: PyTree = None, **kwargs: object) -> PyTree:
     """Attach frontend attributes to operations, for XLA and for tools that read its HLO.
 
     Args:

@@ -16,6 +16,8 @@ from .dtypes import ExtendedDType
 from .sizes import Size as Size
 
 if TYPE_CHECKING:
+    from jaxlib.mlir import ir
+
     from ..ir.jaxpr import Literal, Var
     from ..passes.ad_util import Zero
 
@@ -51,3 +53,5 @@ Shape: TypeAlias = tuple[int, ...]  # a symbolic dimension counts as an int
 AxisName: TypeAlias = Hashable
 # What `__reduce__` returns: a function and its arguments.
 Reduced: TypeAlias = tuple[Callable[..., Any], tuple[Any, ...]]
+MlirValue: TypeAlias = "ir.Value"
+MlirType: TypeAlias = "ir.Type"

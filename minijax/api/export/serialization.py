@@ -14,7 +14,7 @@ import json
 import struct
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from jaxlib import _jax
 
@@ -29,6 +29,10 @@ from ...runtime.sharding.partition_spec import PartitionSpec
 from ...runtime.sharding.shardings import NamedSharding, aval_with_sharding
 from ...types import dtypes
 from ...types.avals import MemorySpace, ShapedArray, shaped
+
+if TYPE_CHECKING:
+    from ...types.aliases import Aval, DType, PyTree
+    from .exported import Exported
 
 __all__ = (
     "from_bytes",
@@ -213,7 +217,7 @@ def _tree_fields(treedef: Any) -> Fields:
     return fields
 
 
-def _tree(table: Table | None) -> Any:
+def _tree(table: Table | None) -> PyTree:
     """Build a tree with the structure in a table."""
     if table is None:
         return 0
@@ -269,7 +273,7 @@ def _aval_fields(aval: Any) -> Fields:
     }
 
 
-def _dtype(name: str) -> Any:
+def _dtype(name: str) -> DType:
     if name == "float0":
         return dtypes.float0
     if name.startswith("key<"):
@@ -277,7 +281,7 @@ def _dtype(name: str) -> Any:
     return dtypes.as_dtype(name)
 
 
-def _aval(table: Table, shape_of: Callable[[Sequence[str]], Any]) -> Any:
+def _aval(table: Table, shape_of: Callable[[Sequence[str]], Any]) -> Aval:
     dtype = _dtype(_DTYPES[table.number(2, "b")])
     space = _SPACES[table.number(3, "b")]
     return shaped(tuple(shape_of(table.texts(1))), dtype, False, space)
@@ -341,7 +345,7 @@ def _sharding_fields(meshes: _Pool, sharding: Any) -> Fields:
     return fields
 
 
-def _sharding(table: Table, meshes: Sequence[AbstractMesh]) -> Any:
+def _sharding(table: Table, meshes: Sequence[AbstractMesh]) -> NamedSharding | None:
     own = table.table(0)  # before version 10 each sharding contained its mesh
     mesh = meshes[table.number(3, "I")] if own is None else _mesh(own)
     return NamedSharding(mesh, _spec(table.table(1)), memory_kind=table.text(2) or None)
@@ -486,8 +490,8 @@ def _exported_fields(table: Table, shape_of: Callable[[Sequence[str]], Any]) -> 
 
 
 def from_bytes(
-    data: Any, shape_of: Callable[[Sequence[str]], Any], make: Callable[..., Any]
-) -> Any:
+    data: bytes | bytearray, shape_of: Callable[[Sequence[str]], Any], make: Callable[..., Any]
+) -> Exported:
     """Read a program, and return what `make` builds from its fields.
 
     shape_of: a function from texts of sizes to a shape.

@@ -16,7 +16,7 @@ import os
 import sys
 from collections import defaultdict
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from jaxlib import utils as _utils  # type: ignore[attr-defined]
@@ -32,15 +32,18 @@ from ...base import config, errors
 from ...types import dtypes
 
 xc: Any = _xla_client
+if TYPE_CHECKING:
+    from .jaxlib_types import Device as Device
+else:
+    Device = _jax.Device
 VERSION: int = xc._version
 RELEASE: tuple[int, ...] = tuple(int(part) for part in _version.split(".") if part.isdecimal())
 # 0.10.x is numbered 467; the interfaces below changed in 480.
 _OLD = VERSION < 480
 
 ArrayImpl = xc.ArrayImpl
-CopySemantics = xc.ArrayCopySemantics
-Device = _jax.Device
 DeviceList = xc.DeviceList
+CopySemantics = xc.ArrayCopySemantics
 GSPMDSharding: Any = xc.GSPMDSharding
 HloSharding = xc.HloSharding
 register_custom_call_partitioner = xc.register_custom_call_partitioner
