@@ -70,9 +70,9 @@ def workspace(eqn: Equation) -> int:
         return SLACK + 2 * sum(map(nbytes, carry)) + 64 * len(ins)
     if prim.regions is not None and len(prim.regions.bodies(params)) > 1:
         return SLACK + 64 * len(ins)
-    if prim.workspace is None:
+    if prim.facts.workspace is None:
         return 0
-    return int(prim.workspace(ins, outs, params))
+    return int(prim.facts.workspace(ins, outs, params))
 
 
 class InnerProgram(NamedTuple):
@@ -92,7 +92,7 @@ def inner_programs(eqn: Equation) -> list[InnerProgram]:
         length_known = regions.length is not None
         return [InnerProgram(b, n, length_known, False) for b in regions.bodies(params)]
     if regions is None:
-        if eqn.primitive.flops is not None:
+        if eqn.primitive.facts.flops is not None:
             return []
         return [InnerProgram(p, 1, False, False) for p in closed_jaxprs(params)]
     before = len(STATE.axes)
@@ -106,13 +106,13 @@ def own_flops(eqn: Equation) -> float:
     """Return the number of operations of an equation that holds no programs."""
     prim = eqn.primitive
     ins, outs = [a.aval for a in eqn.ins], [v.aval for v in eqn.outs]
-    if prim.flops is not None:
-        return float(prim.flops(ins, outs, eqn.params))
+    if prim.facts.flops is not None:
+        return float(prim.facts.flops(ins, outs, eqn.params))
     size = sum(math.prod(getattr(a, "shape", ())) for a in outs)
     shapes = [a.shape for a in ins if getattr(a, "shape", ())]
     if shapes and all(getattr(o, "shape", None) == s for o in outs for s in shapes):
         return float(size)
-    return float(size) if prim.makes_nans and ins else 0.0
+    return 0.0 if prim.facts.makes_no_nans or not ins else float(size)
 
 
 def flops(jaxpr: Jaxpr, once: bool = False) -> float:

@@ -1,7 +1,7 @@
 """How programs use random keys: which ones they consume, create, and forward.
 
-A key must be used only once.  The `uses_keys` of a primitive, a `KeyUse`, describes how it
-uses keys among its operands and results; without it, the primitive consumes its keys.  The
+A key must be used only once.  The fact `uses_keys` of a primitive, a `KeyUse`, describes how
+it uses keys among its operands and results; without it, the primitive consumes its keys.  The
 use of keys by a primitive that holds programs follows from theirs.  `use_of` analyses a
 program and raises if a key is consumed twice; different elements of an array of keys may be
 consumed one after the other.
@@ -12,41 +12,19 @@ This package names no operation.  Next: ../runtime/arrays/key_checks.py, which c
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ..base import errors
 from ..ir.core import Primitive
+from ..ir.facts import READS, KeyUse, Mask
 from ..ir.jaxpr import Equation, Jaxpr, Literal
 from ..ir.regions import Loop, Region
 from ..types.dtypes import KeyTy
 
 if TYPE_CHECKING:
     from ..types.aliases import Aval, Params
-
-Mask = Any  # selects elements of an array of keys: True for all, or an array of bools
-
-
-class KeyUse(NamedTuple):
-    """How an operation uses keys.  Result keys in neither field count as consumed.
-
-    sinks: operand index -> mask of its keys that are consumed.
-    sources: indices of results with fresh keys.
-    forwards: result index -> index of the operand whose keys it is.
-    """
-
-    sinks: dict[int, Mask] = {}
-    sources: frozenset[int] = frozenset()
-    forwards: dict[int, int] = {}
-
-
-READS = KeyUse()
-"""The operation reads keys without consuming them, and creates none."""
-MAKES = KeyUse(sources=frozenset({0}))
-CONSUMES = KeyUse({0: True})
-SPLITS = KeyUse({0: True}, frozenset({0}))
-FORWARDS = KeyUse(forwards={0: 0})
 
 
 def holds_keys(aval: Aval) -> bool:
@@ -148,7 +126,7 @@ def use_of_operation(prim: Primitive, avals: Sequence[Aval], params: Params) -> 
     Raises:
       KeyReuseError: a program that it holds consumes a key twice.
     """
-    rule = prim.uses_keys
+    rule = prim.facts.uses_keys
     if rule is not None:
         return rule if isinstance(rule, KeyUse) else rule(avals, params)
     if isinstance(prim.regions, Region):

@@ -57,7 +57,7 @@ def _chains(jaxpr: Jaxpr, least: int) -> Chains:
     any_moves = any_shifts = False
     for i, eqn in enumerate(jaxpr.eqns):
         prim = eqn.primitive
-        if prim.is_data_movement is True:
+        if prim.facts.data_movement == "moved":
             any_moves = True
         elif prim.regions is not None and isinstance(prim.regions, _CALLS):
             body = prim.regions.bodies(eqn.params)[0].jaxpr
@@ -83,12 +83,10 @@ def _joins_moved(jaxpr: Jaxpr, called: dict[int, Chains], least: int) -> bool:
     joins: dict[Any, int] = {}
     joins_of = joins.get
     for i, eqn in enumerate(jaxpr.eqns):
-        prim = eqn.primitive
+        facts = eqn.primitive.facts
         call = called.get(i) if called else None
-        shifts = prim.is_data_movement is True if call is None else call.shifts
-        if not shifts and (
-            not joins or not (prim.elementwise or prim.is_data_movement or call)
-        ):
+        shifts = facts.data_movement == "moved" if call is None else call.shifts
+        if not shifts and (not joins or not (facts.elementwise or facts.data_movement or call)):
             continue
         count = 0
         for a in eqn.ins:
@@ -109,7 +107,7 @@ def _joins_moved(jaxpr: Jaxpr, called: dict[int, Chains], least: int) -> bool:
 def _joins(eqn: Any, call: Chains | None) -> bool:
     if call is not None:
         return bool(call.inputs)
-    if eqn.primitive.is_data_movement:
+    if eqn.primitive.facts.data_movement:
         return False
     return sum([type(a) is not Literal for a in eqn.ins]) > 1
 
@@ -125,9 +123,9 @@ def _reread_values(jaxpr: Jaxpr, called: dict[int, Chains]) -> set[Any]:
     # For each result: the values that it is computed from, with their last moves.
     sources_of: dict[Any, dict[Any, set[int]]] = {}
     for i, eqn in enumerate(jaxpr.eqns):
-        prim, call = eqn.primitive, called.get(i)
-        shifts = prim.is_data_movement is True if call is None else call.shifts
-        if call is None and not prim.is_data_movement and not prim.elementwise:
+        facts, call = eqn.primitive.facts, called.get(i)
+        shifts = facts.data_movement == "moved" if call is None else call.shifts
+        if call is None and not facts.data_movement and not facts.elementwise:
             continue
         joined: dict[Any, set[int]] = {}
         for k, a in enumerate(eqn.ins):
@@ -153,8 +151,8 @@ def _stored(jaxpr: Jaxpr, reread: set[Any], called: dict[int, Chains]) -> set[An
     levels: dict[Any, int] = {}
     stored = set()
     for i, eqn in enumerate(jaxpr.eqns):
-        prim = eqn.primitive
-        if i not in called and not prim.is_data_movement and not prim.elementwise:
+        facts = eqn.primitive.facts
+        if i not in called and not facts.data_movement and not facts.elementwise:
             continue
         level = max(
             [levels.get(a, 0) + (a in reread) for a in eqn.ins if type(a) is not Literal],

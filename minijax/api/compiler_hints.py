@@ -95,14 +95,11 @@ def compute_on(compute_type: str) -> AbstractContextManager[None]:
 # ------------------------------------------------------------------ calls with attributes
 
 xla_metadata_call_p = FunctionPrimitive("xla_metadata_call")
-def_region_rules(xla_metadata_call_p, Call("jaxpr"))
-xla_metadata_call_p.lowers_key_arrays = True
+def_region_rules(xla_metadata_call_p, Call("jaxpr"), lowers_key_arrays=True)
 compute_on_p = FunctionPrimitive("compute_on")
-def_region_rules(compute_on_p, Call("jaxpr"))
-compute_on_p.lowers_key_arrays = True
+def_region_rules(compute_on_p, Call("jaxpr"), lowers_key_arrays=True)
 fused_p = FunctionPrimitive("fused_call")
-def_region_rules(fused_p, Call("jaxpr"))
-fused_p.lowers_key_arrays = True
+def_region_rules(fused_p, Call("jaxpr"), lowers_key_arrays=True)
 for _prim in (xla_metadata_call_p, compute_on_p, fused_p):
     _prim.impl = lambda *args, jaxpr, **_: jaxpr(*args)
 

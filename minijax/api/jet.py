@@ -51,6 +51,10 @@ if TYPE_CHECKING:
 Series = list[Any]
 Rule = Callable[..., Any]
 
+# (series of the operands, order, params) -> series of the result(s).  A primitive without a
+# rule gets its series from derivatives of its jvp.
+taylor_rules: dict[Primitive, Rule] = {}
+
 
 # ------------------------------------------------------------------------------- trace
 
@@ -124,9 +128,10 @@ class JetTrace(Trace):
         if not any(has_terms):
             out = prim.bind(*(s[0] for s in series_in), **params)
             return [[x] for x in (out if prim.multiple_results else [out])]
-        if prim.taylor is None:
+        rule = taylor_rules.get(prim)
+        if rule is None:
             return by_jvp(prim, series_in, self.order, params)
-        out = prim.taylor(series_in, self.order, params)
+        out = rule(series_in, self.order, params)
         return out if prim.multiple_results else [out]
 
     def wrap(self, series: Series) -> Value:
@@ -357,7 +362,7 @@ def rule(*prims: Primitive) -> Callable[[Rule], Rule]:
 
     def register(fun: Rule) -> Rule:
         for prim in prims:
-            prim.taylor = functools.partial(fun, prim)
+            taylor_rules[prim] = functools.partial(fun, prim)
         return fun
 
     return register

@@ -16,10 +16,10 @@ from typing import TYPE_CHECKING, Any
 
 from ..base import tree
 from ..ir import core
-from ..ir.core import STATE, Primitive, registry
+from ..ir.core import STATE, Primitive
 from ..passes.ad_util import core_ops
 from ..prims import lax as ops
-from .jet import JetTrace, integrate, jet
+from .jet import JetTrace, integrate, jet, taylor_rules
 
 if TYPE_CHECKING:
     from ..base.tree import PyTreeDef
@@ -74,7 +74,7 @@ def _terms(primal: Any, terms: Any) -> list[Any]:
 
 
 class _UserRule:
-    """A user's rule in the form of a built-in rule: the attribute `taylor`."""
+    """A user's rule in the form of a built-in rule."""
 
     def __init__(self, prim: Primitive, rule: Rule) -> None:
         self.prim, self.rule = prim, rule
@@ -97,7 +97,7 @@ class _UserRule:
 
 def _rule_of(prim: Primitive) -> Rule:
     """Return the rule of a primitive in the form of users' rules."""
-    taylor: Any = prim.taylor
+    taylor = taylor_rules[prim]
     if isinstance(taylor, _UserRule):
         return taylor.rule
 
@@ -117,23 +117,19 @@ class _Rules(MutableMapping[Primitive, Rule]):
     """A mapping from primitives to their `jet` rules; assignments take effect immediately."""
 
     def __getitem__(self, prim: Primitive) -> Rule:
-        if prim.taylor is None:
-            raise KeyError(prim)
         return _rule_of(prim)
 
     def __setitem__(self, prim: Primitive, rule: Rule) -> None:
-        prim.taylor = _UserRule(prim, rule)
+        taylor_rules[prim] = _UserRule(prim, rule)
 
     def __delitem__(self, prim: Primitive) -> None:
-        if prim.taylor is None:
-            raise KeyError(prim)
-        prim.taylor = None
+        del taylor_rules[prim]
 
     def __iter__(self) -> Iterator[Primitive]:
-        return (p for p in list(registry.values()) if p.taylor is not None)
+        return iter(list(taylor_rules))
 
     def __len__(self) -> int:
-        return sum(1 for _ in self)
+        return len(taylor_rules)
 
 
 jet_rules = _Rules()

@@ -25,6 +25,7 @@ from ..base.tracebacks import simplify
 from ..types import avals
 from ..types.avals import AbstractRef, AbstractValue, ShapedArray
 from . import hooks
+from .facts import NO_FACTS
 from .hooks import tracer_errors
 
 if TYPE_CHECKING:
@@ -58,6 +59,23 @@ class Missing(Unsupported):
 def unsupported(reason: str, error: type[Exception] = NotImplementedError) -> Any:
     """Declare that a rule is missing, and why."""
     return Unsupported(reason, error)
+
+
+class ByPlatform:
+    """A lowering rule with rules for some platforms; the others use the default."""
+
+    __slots__ = ("default", "rules")
+
+    def __init__(self, default: Rule, **rules: Rule) -> None:
+        self.default = default
+        self.rules = rules
+
+    def on(self, platform: str) -> Rule:
+        """Return the rule for a platform."""
+        return self.rules.get(platform, self.default)
+
+    def __call__(self, ctx: Any, /, *operands: Any, **params: Any) -> Any:
+        return self.on(ctx.platform)(ctx, *operands, **params)
 
 
 class ShardingRule(NamedTuple):
@@ -111,62 +129,28 @@ class Primitive:
     jvp(primals, tangents, **params) -> (out, out_tangent)        tangents may be `Zero`
     linearize(trace, primals, tangents, **params) -> (out, out_tangent)     optional
     transpose(ct, *args, **params) -> [ct | None]      linear args are `UndefinedPrimal(aval)`
-    batch(axis, args, dims, **params) -> (out, dim)
-    batch_named(axis, args, dims, **params) -> (out, dim)   where `axis.name` is reduced
-    lower(ctx, *operands, **params) -> value | [values]; `lower_by_platform[platform]`
-        takes precedence
+    batch(axis, args, dims, **params) -> (out, dim); also called, whatever the operands, if
+        `axis.name` is one of `named_axes`
+    lower(ctx, *operands, **params) -> value | [values]; may be a `ByPlatform`
     impl(*args, **params): evaluation, unless the primitive alone is compiled
     stage(trace, args, params): recording, unless it is one equation
     effects(params) -> frozenset; named_axes(params) -> names of mapped axes it uses
-    depends(flags, params) -> for each result, whether it depends on a flagged operand;
-        without the rule all results do as soon as one operand is flagged
+    dce(used results, eqn) -> the equation without its unused parts, or None
     sharding: how results are sharded over a mesh, a `ShardingRule`; see sharding_rules.py
-    has_closures: whether its params hold functions, which may close over lanes: `batch` is
-        called even if no operand is mapped
-    lowers_key_arrays: whether `lower` handles key arrays; other rules get arrays of words
-    sets_memory_space: whether `abstract` sets the memory space of the results
     regions: how it holds programs, see regions.py
-    checked(enabled, args, params) -> (error | None, results), the rule of `checkify`, unless
-        `checkify` transforms its programs; for other primitives `checkify` reads
-        divisor: the operand that must not be 0;
-        bounds(*args, **params) -> (shape, index, axes, last): the indices at which it reads
-        or writes an array of that shape, along which axes, and the last valid index of each;
-        makes_nans: whether results may hold a NaN although no operand does
-    keeps_nans: whether results always hold a NaN or an infinity if an operand does
-    keeps_finite: whether real results are finite if all operands are
-    elementwise: whether each element of a result depends on the operands' elements at its
-        own position only
-    is_data_movement: whether results are moved elements of those operands that have their
-        dtype; "in order": elements of one operand in their order, some of them repeated;
-        "back": sums of such elements, the transpose; "nothing": each result is an operand
-    axes_of(avals of operands, of results, params) -> for each operand, for each axis of the
-        result, the operand's axis that corresponds to it (or None), or that axis and its
-        reach, see prims/axis_dependence.py; elements mix along the other axes
-    as_program(args, params) -> (program, its operands) that compute the results, for
-        primitives that hold programs but are not regions
-    flops(avals of operands, of results, params) -> number of arithmetic operations; without
-        it one for each element, see analysis/cost_model.py
-    workspace(avals of operands, of results, params) -> bytes of scratch memory that it needs
-        while it runs, see analysis/cost_model.py
-    taylor(series of operands, order, params) -> series of the result(s), for `jet`
-    uses_keys: how it uses random keys, a `KeyUse` (analysis/key_use.py) or
-        (avals, params) -> KeyUse; a primitive without it, or programs, consumes its keys
-    pretty: params that are not printed, or (eqn, printer) -> [(param, value)], see
-        text/printer.py; text(eqn, printer) -> the text of the whole equation, in a special form
+    facts: what analyses, checkers, tools and the printer read, see facts.py
     """
 
     __slots__ = (
-        "__weakref__", "abstract", "as_program", "axes_of", "batch", "batch_named", "bounds",
-        "checked", "dce", "depends", "divisor", "effects",
-        "elementwise", "flops", "has_closures", "impl", "is_data_movement", "jvp",
-        "keeps_finite", "keeps_nans", "linearize", "lower", "lower_by_platform",
-        "lowers_key_arrays", "makes_nans", "multiple_results", "name",
-        "named_axes", "pretty", "regions", "sets_memory_space",
-        "sharding", "stage", "taylor", "text", "transpose", "uses_keys", "workspace",
+        "__weakref__", "abstract", "batch", "dce", "effects", "facts", "impl", "jvp",
+        "linearize", "lower", "multiple_results", "name", "named_axes", "regions", "sharding",
+        "stage", "transpose",
     )  # fmt: skip
 
     bind_with_trace: Any = LibraryAttribute()
     abstract_eval: Any = LibraryAttribute()
+    def_impl: Any = LibraryAttribute()
+    def_abstract_eval: Any = LibraryAttribute()
     get_bind_params: Any = LibraryAttribute()
     call_primitive: Any = LibraryAttribute()
     map_primitive: Any = LibraryAttribute()
@@ -181,36 +165,15 @@ class Primitive:
         )
         self.batch: Rule = Missing("Batching rule", name)
         self.lower: Rule = Missing("MLIR translation rule", name)
-        self.lower_by_platform: dict[str, Rule] = {}
         self.linearize: Rule | None = None
-        self.batch_named: Rule | None = None
-        self.has_closures = False
-        self.lowers_key_arrays = False
-        self.sets_memory_space = False
         self.sharding = REPLICATED
         self.impl: Rule | None = None
         self.stage: Rule | None = None
         self.effects: Rule | None = None
         self.named_axes: Rule | None = None
-        self.pretty: Rule | dict[str, Any] | None = None
-        self.text: Rule | None = None
         self.dce: Rule | None = None
-        self.depends: Rule | None = None
-        self.uses_keys: Any = None
         self.regions: Any = None
-        self.checked: Rule | None = None
-        self.divisor: int | None = None
-        self.bounds: Rule | None = None
-        self.makes_nans = True
-        self.keeps_nans = False
-        self.keeps_finite = False
-        self.elementwise = False
-        self.is_data_movement: bool | str = False
-        self.axes_of: Rule | None = None
-        self.as_program: Rule | None = None
-        self.flops: Rule | None = None
-        self.workspace: Rule | None = None
-        self.taylor: Rule | None = None
+        self.facts = NO_FACTS
         self.register()
 
     def register(self) -> None:
@@ -228,16 +191,6 @@ class Primitive:
                     return self.bind(*bare, **params)
             simplify(error)
             raise
-
-    def def_impl(self, rule: Rule) -> Rule:
-        """Set the evaluation rule; usable as a decorator."""
-        self.impl = rule
-        return rule
-
-    def def_abstract_eval(self, rule: Rule) -> Rule:
-        """Set the type rule; usable as a decorator."""
-        self.abstract = rule
-        return rule
 
     def def_sharding(self, **fields: Any) -> None:
         """Set fields of the sharding rule."""

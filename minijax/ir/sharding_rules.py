@@ -377,7 +377,7 @@ def _in_operand_memory(
     prim: core.Primitive, avals: Sequence[Any], params: dict[str, Any], out: Any
 ) -> Any:
     """Return result types in the operands' memory space; raise if operands differ in it."""
-    if prim.sets_memory_space or any(sub_jaxprs(params)):
+    if prim.facts.sets_memory_space or any(sub_jaxprs(params)):
         return out
     spaces = {a.memory_space for a in avals if getattr(a, "shape", ())}
     if len(spaces) > 1:

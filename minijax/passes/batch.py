@@ -1,8 +1,8 @@
 """Batching: from a program for one lane to a program for all lanes.
 
 `BatchTrace` pairs each value with the position of its lane axis (`dim`), or None if all
-lanes share it, and applies each primitive's batch rule under its parent.  A primitive that
-reduces over this trace's own axis name has a `batch_named` rule.
+lanes share it, and applies each primitive's batch rule under its parent: if an operand has
+lanes, or the primitive uses this trace's own axis name.
 
 This package names no operation.  Next: ../runtime.
 """
@@ -144,9 +144,8 @@ class BatchTrace(NamedTrace):
             else:
                 vals.append(x)
                 dims.append(None)
-        rule = prim.batch
-        if prim.named_axes is not None and self.axis.name in prim.named_axes(params):
-            rule, any_mapped = prim.batch_named or rule, True
+        is_named = prim.named_axes is not None and self.axis.name in prim.named_axes(params)
+        if is_named:
             self.check_lane(prim, vals, dims, params)
         names, parent = STATE.names, self.parent
         STATE.trace = parent
@@ -154,11 +153,11 @@ class BatchTrace(NamedTrace):
         try:
             if self.evaluate is None:
                 STATE.names = self.name_stack()
-            elif any_mapped and rule is prim.batch:
+            elif any_mapped and not is_named:
                 evaluated = self.evaluate(prim, self.axis, vals, dims, params)
-            if not (any_mapped or prim.has_closures):
+            if not (any_mapped or is_named or prim.facts.has_closures):
                 return parent.process(prim, args, params)
-            out, out_dims = evaluated or rule(self.axis, vals, dims, **params)
+            out, out_dims = evaluated or prim.batch(self.axis, vals, dims, **params)
         finally:
             STATE.trace, STATE.names = self, names
         if prim.multiple_results:

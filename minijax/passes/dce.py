@@ -86,7 +86,7 @@ def depends_on(jaxpr: Jaxpr, start: Sequence[bool], inside: bool = False) -> set
     """Return the variables that depend on the flagged inputs.
 
     inside: whether to follow dependence through the programs that equations hold, by the
-        `depends` rule of their primitives; otherwise all results of an equation depend on
+        fact `depends` of their primitives; otherwise all results of an equation depend on
         each operand.
     """
     dependent: set[Any] = {v for v, s in zip(jaxpr.invars, start, strict=True) if s}
@@ -95,7 +95,7 @@ def depends_on(jaxpr: Jaxpr, start: Sequence[bool], inside: bool = False) -> set
         if eqn.effects or (flags and all(flags)):
             dependent.update(eqn.outs)
         elif True in flags:
-            rule = eqn.primitive.depends if inside else None
+            rule = eqn.primitive.facts.depends if inside else None
             out = rule(flags, eqn.params) if rule else [True] * len(eqn.outs)
             dependent.update(v for v, m in zip(eqn.outs, out, strict=True) if m)
     return dependent

@@ -17,6 +17,7 @@ from ..base.depth import partial
 from ..base.util import pick, split_list
 from ..ir import core
 from ..ir.core import Primitive
+from ..ir.facts import Facts
 from ..ir.jaxpr import ClosedJaxpr, Equation, jaxprs_axes, jaxprs_effects, permute_jaxpr
 from ..ir.regions import Loop, Params
 from ..ir.sharding_rules import joined
@@ -30,8 +31,8 @@ from .region_rules import union
 T = TypeVar("T")
 
 
-def def_loop_rules(prim: Primitive, loop: Loop) -> None:
-    """Define the rules of the primitive that runs `loop`."""
+def def_loop_rules(prim: Primitive, loop: Loop, **facts: Any) -> None:
+    """Define the rules and facts of the primitive that runs `loop`."""
     prim.regions = loop
     prim.abstract = partial(_abstract, loop)
     prim.effects = jaxprs_effects
@@ -40,7 +41,7 @@ def def_loop_rules(prim: Primitive, loop: Loop) -> None:
     prim.linearize = partial(_linearize, prim, loop)
     prim.batch = partial(_batch, prim, loop)
     prim.dce = partial(_dce, loop)
-    prim.depends = partial(_depends, loop)
+    prim.facts = Facts(depends=partial(_depends, loop), **facts)
 
 
 def _abstract(loop: Loop, *avals: Any, **params: Any) -> list[Any]:

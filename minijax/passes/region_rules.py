@@ -17,6 +17,7 @@ from ..base.depth import partial
 from ..base.util import pick
 from ..ir import core
 from ..ir.core import Primitive
+from ..ir.facts import Facts
 from ..ir.jaxpr import ClosedJaxpr, Equation, Jaxpr, Var, eval_jaxpr, jaxprs_axes, no_effects
 from ..ir.regions import Bodies, Origins, Params, Region
 from ..ir.sharding_rules import joined
@@ -59,15 +60,15 @@ def _abstract(region: Region, *avals: Any, **params: Any) -> Sequence[Any]:
     return outs
 
 
-def def_region_rules(prim: Primitive, region: Region) -> None:
-    """Define the rules of a primitive that holds programs."""
+def def_region_rules(prim: Primitive, region: Region, **facts: Any) -> None:
+    """Define the rules and facts of a primitive that holds programs."""
     describe(prim, region)
     prim.jvp = partial(_jvp, prim, region)
     prim.linearize = partial(_linearize, prim, region)
     prim.transpose = partial(_transpose, prim, region)
     prim.batch = partial(_batch, prim, region)
     prim.dce = partial(_dce, region)
-    prim.depends = partial(_depends, region)
+    prim.facts = Facts(depends=partial(_depends, region), **facts)
 
 
 def union(flags: Sequence[Sequence[bool]]) -> list[bool]:

@@ -205,7 +205,7 @@ class StageTrace(Trace):
 
     def process(self, prim: Primitive, args: tuple[Value, ...], params: Params) -> Results:
         if self.folds and _is_concrete(prim, args, params):
-            with core.current(self if prim.has_closures else EVAL):
+            with core.current(self if prim.facts.has_closures else EVAL):
                 return EVAL.process(prim, args, params)
         if prim.stage is not None:
             return prim.stage(self, args, params)

@@ -10,9 +10,9 @@ from collections.abc import Sequence
 from types import NoneType
 from typing import Any
 
-from ..analysis.key_use import KeyUse
 from ..base import errors
-from ..ir.core import Primitive, aval_of
+from ..ir.core import ByPlatform, Primitive, aval_of
+from ..ir.facts import Facts, KeyUse
 from ..passes.ad_util import Zero
 from ..runtime.arrays import device_put
 from ..runtime.backends import jaxlib_compat as compat
@@ -50,13 +50,14 @@ def check_place(target: Any) -> None:
 
 
 device_put_p = Primitive("device_put", multiple_results=True)
-device_put_p.lowers_key_arrays = True
-device_put_p.uses_keys = lambda avals, params: KeyUse(
-    forwards={i: i for i in range(len(avals))}
+device_put_p.facts = Facts(
+    elementwise=True,
+    makes_no_nans=True,
+    keeps_nans=True,
+    uses_keys=lambda ins, params: KeyUse(forwards={i: i for i in range(len(ins))}),
+    lowers_key_arrays=True,
+    sets_memory_space=True,
 )
-device_put_p.sets_memory_space = True
-device_put_p.makes_nans = False
-device_put_p.keeps_nans = device_put_p.elementwise = True
 
 
 def _put_type(*avals: Any, devices: Sequence[Any], **_: Any) -> list[Any]:
@@ -141,10 +142,10 @@ def _annotated(ctx: Any, x: Any, aval: Any) -> Any:
     )
 
 
-device_put_p.lower = _put_lower
-# A CPU and its host share one memory, and the CPU compiler rejects the annotation.
-device_put_p.lower_by_platform["cpu"] = lambda ctx, *xs, devices, **_: _constrain_shardings(
-    ctx, xs, devices
+device_put_p.lower = ByPlatform(
+    _put_lower,
+    # A CPU and its host share one memory, and the CPU compiler rejects the annotation.
+    cpu=lambda ctx, *xs, devices, **_: _constrain_shardings(ctx, xs, devices),
 )
 device_put_p.impl = lambda *xs, devices, **_: list(map(device_put.put_value, xs, devices))
 

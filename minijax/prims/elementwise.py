@@ -19,6 +19,7 @@ from typing import Any
 from ..base import errors
 from ..ir import core
 from ..ir.core import Primitive
+from ..ir.facts import Facts
 from ..passes import ad_util
 from ..passes.ad_util import Zero, core_ops
 from ..runtime.arrays.array import ARRAYS
@@ -33,8 +34,7 @@ __all__ = (
     "broadcast_shape", "check_kind", "same_dtype", "weak_if_operands", "defjvp", "linear_jvp",
     "linear_in_first", "zero_jvp", "batch_elementwise", "same_lanes", "broadcast_operands",
     "lower_elementwise", "emit_compare", "emit_precedes", "nary", "const",
-    "derivative_constant", "filled", "is_array", "def_makes_no_nans", "keep_finite",
-    "keep_nans", "keep_order", "move_elements", "move_nothing", "repeat_like", "unbroadcast",
+    "derivative_constant", "filled", "is_array", "repeat_like", "unbroadcast",
 )  # fmt: skip
 
 Rule = Callable[..., Any]
@@ -168,42 +168,6 @@ def weak_if_operands(rule: Rule) -> Rule:
         return out.update(weak_type=weak)
 
     return abstract
-
-
-def def_makes_no_nans(*prims: Primitive) -> None:
-    """Declare that results are NaN only where operands are: for `checkify`."""
-    for prim in prims:
-        prim.makes_nans = False
-
-
-def move_elements(*prims: Primitive) -> None:
-    """Declare that results are elements of the operands, moved."""
-    for prim in prims:
-        prim.is_data_movement = True
-
-
-def keep_order(*prims: Primitive) -> None:
-    """Declare that results are the elements of an operand, in their order."""
-    for prim in prims:
-        prim.is_data_movement = "in order"
-
-
-def move_nothing(*prims: Primitive) -> None:
-    """Declare that results are the operands, one by one."""
-    for prim in prims:
-        prim.is_data_movement = "nothing"
-
-
-def keep_nans(*prims: Primitive) -> None:
-    """Declare that results have a NaN or an infinity where an operand has one."""
-    for prim in prims:
-        prim.keeps_nans = True
-
-
-def keep_finite(*prims: Primitive) -> None:
-    """Declare that real results are finite where all operands are."""
-    for prim in prims:
-        prim.keeps_finite = True
 
 
 # ------------------------------------------------------------------------------- jvp
@@ -399,15 +363,17 @@ def nary(
     transpose: Rule | None = None,
     out_dtype: Callable[..., Any] | None = None,
     same: bool = True,
+    **facts: Any,
 ) -> Primitive:
     """Declare an elementwise primitive with one operand for each item of `accepts`.
 
     jvp: one rule per operand (see `defjvp`), or None if the tangent is always zero.
     out_dtype(*avals) returns the result's dtype (default: the first operand's).  `same`
-    requires equal dtypes.  A result is weakly typed if all operands are.
+    requires equal dtypes.  A result is weakly typed if all operands are.  `facts` are its
+    `Facts` besides `elementwise`.
     """
     prim = Primitive(name)
-    prim.elementwise = True
+    prim.facts = Facts(elementwise=True, **facts)
     n = len(accepts)
 
     def abstract(*avals: Any, **params: Any) -> Any:

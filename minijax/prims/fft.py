@@ -23,6 +23,7 @@ from ..analysis.cost_model import copies
 from ..base import errors
 from ..ir import core
 from ..ir.core import Primitive
+from ..ir.facts import Facts
 from ..passes.batch import move_lane
 from ..types import dtypes
 from ..types.avals import shaped
@@ -160,13 +161,24 @@ def _fft_lower(ctx, x, *, fft_type: FftType, fft_lengths: tuple[int, ...]):
     )
 
 
-fft_p.axes_of = lambda ins, outs, params: [
-    mixed(ins[0].ndim, range(ins[0].ndim - len(params["fft_lengths"]), ins[0].ndim))
-]
+def _fft_axes(ins: Any, outs: Any, params: Any) -> list[Any]:
+    """Return `axes_of`: elements mix along the transformed axes, which are the last ones."""
+    ndim = ins[0].ndim
+    return [mixed(ndim, range(ndim - len(params["fft_lengths"]), ndim))]
+
+
+def _fft_flops(ins: Any, outs: Any, params: Any) -> float:
+    """Count 5 n log2 n operations for each transform of n numbers (Cooley & Tukey)."""
+    n = math.prod(params["fft_lengths"])
+    num_elements = max(ins[0].size, outs[0].size)
+    return 5.0 * num_elements * math.log2(max(n, 2))
+
+
 fft_p.abstract = _fft_abstract
 linear_in_first(fft_p, _fft_transpose)
 fft_p.batch = _fft_batch
 fft_p.lower = _fft_lower
+fft_p.facts = Facts(axes_of=_fft_axes, flops=_fft_flops, workspace=copies(1))
 
 
 def fft(x: Any, fft_type: FftType | str, fft_lengths: Sequence[int]) -> Any:
@@ -215,14 +227,3 @@ def _fft_type(kind: Any) -> FftType:
             )
         return member
     raise TypeError(f"Unknown FFT type value '{kind}'")
-
-
-def _fft_flops(ins: Any, outs: Any, params: Any) -> float:
-    """Count 5 n log2 n operations for each transform of n numbers (Cooley & Tukey)."""
-    n = math.prod(params["fft_lengths"])
-    num_elements = max(ins[0].size, outs[0].size)
-    return 5.0 * num_elements * math.log2(max(n, 2))
-
-
-fft_p.flops = _fft_flops
-fft_p.workspace = copies(1)

@@ -13,6 +13,7 @@ import numpy as np
 
 from ..base import errors
 from ..ir.core import Primitive
+from ..ir.facts import Facts
 from ..runtime.arrays import device_put
 from ..runtime.arrays.array import ARRAYS, base_array
 from ..runtime.arrays.shards import shard_buffers
@@ -218,8 +219,7 @@ def _lower(ctx: Any, x: Any, *, global_mesh: Mesh, pspec: Any) -> Any:
 
 def _define(prim: Primitive, back: Primitive, abstract: Any, impl: Any) -> None:
     """Set the rules of one of the two primitives, whose transpose is `back`."""
-    prim.lowers_key_arrays = True
-    prim.makes_nans = False
+    prim.facts = Facts(makes_no_nans=True, lowers_key_arrays=True)
     prim.abstract = abstract
     linear_jvp(prim)
     prim.transpose = lambda ct, x, **params: [back.bind(ct, **params)]

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..analysis.key_use import FORWARDS
 from ..base import errors, tree
 from ..ir import core
+from ..ir.facts import FORWARDS, Facts
 from ..passes.batch import lane_to_front
 from ..runtime.arrays import array as arrays
 from ..runtime.arrays.operands import to_array
@@ -29,8 +29,6 @@ def _evaluate(x: Any, *, layout: Layout) -> Any:
 
 
 layout_constraint_p.impl = lambda x, *, layout: _evaluate(arrays.adopted(x), layout=layout)
-layout_constraint_p.makes_nans = False
-layout_constraint_p.keeps_nans = layout_constraint_p.elementwise = True
 layout_constraint_p.def_sharding(specs=first_operand_specs)
 linear_jvp(layout_constraint_p)
 layout_constraint_p.transpose = lambda ct, x, *, layout: [
@@ -66,7 +64,9 @@ def _lower(ctx: Any, x: Any, *, layout: Layout) -> Any:
 
 
 layout_constraint_p.lower = _lower
-layout_constraint_p.uses_keys = FORWARDS
+layout_constraint_p.facts = Facts(
+    elementwise=True, makes_no_nans=True, keeps_nans=True, uses_keys=FORWARDS
+)
 
 
 def with_layout_constraint(x: Any, layouts: Any) -> Any:

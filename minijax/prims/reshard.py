@@ -12,6 +12,7 @@ from typing import Any
 
 from ..ir import core
 from ..ir.core import Primitive
+from ..ir.facts import Facts
 from ..passes.ad_util import Zero
 from ..runtime.arrays.array import base_array, wrap
 from ..runtime.arrays.device_put import put_value
@@ -48,9 +49,14 @@ def _cast_type(x: Any, *, dst_sharding: Any) -> Any:
 
 def _set_rules(prim: Primitive) -> None:
     """Set the rules that both primitives share: they are linear, and only change types."""
-    prim.lowers_key_arrays = True
-    prim.makes_nans = False
-    prim.keeps_nans = prim.elementwise = True
+    prim.facts = Facts(
+        elementwise=True,
+        makes_no_nans=True,
+        keeps_nans=True,
+        flops=lambda ins, outs, params: 0,  # elements do not change
+        lowers_key_arrays=True,
+        pretty={"dst_sharding": ...},
+    )
     prim.abstract = _cast_type
     prim.def_sharding(request="dst_sharding", linear_in="any")
 
@@ -100,7 +106,6 @@ def _lower(ctx: Any, x: Any, *, dst_sharding: Any) -> Any:
 
 
 reshard_p.lower = _lower
-reshard_p.flops = mesh_cast_p.flops = lambda *_: 0  # elements do not change
 
 
 def _evaluate_reshard(x: Any, *, dst_sharding: Any) -> Any:
@@ -111,7 +116,6 @@ def _evaluate_reshard(x: Any, *, dst_sharding: Any) -> Any:
 
 
 reshard_p.impl = _evaluate_reshard
-reshard_p.pretty = mesh_cast_p.pretty = {"dst_sharding": ...}
 mesh_cast_p.lower = lambda ctx, x, **_: x
 
 

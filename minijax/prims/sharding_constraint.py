@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..analysis.key_use import FORWARDS, KeyUse
 from ..base import errors, tree
 from ..ir import core
 from ..ir.core import Primitive
+from ..ir.facts import FORWARDS, Facts, KeyUse
 from ..passes.ad_util import Zero, instantiate
 from ..passes.batch import lane_to_front
 from ..runtime.arrays import device_put
@@ -30,24 +30,26 @@ from ..runtime.sharding.partitioned_placement import (
 )
 from ..runtime.sharding.shardings import UNSPECIFIED, NamedSharding, Sharding
 from ..types.type_sharding import spec_of
-from .elementwise import move_nothing
 from .layout import with_layout_constraint
 from .sharding_specs import first_operand_specs
 
 __all__ = ("sharding_constraint_p", "with_sharding_constraint")
 
 sharding_constraint_p = Primitive("sharding_constraint")
-sharding_constraint_p.lowers_key_arrays = True
-sharding_constraint_p.uses_keys = FORWARDS
-sharding_constraint_p.makes_nans = False
-sharding_constraint_p.keeps_nans = sharding_constraint_p.elementwise = True
+sharding_constraint_p.facts = Facts(
+    elementwise=True,
+    makes_no_nans=True,
+    keeps_nans=True,
+    uses_keys=FORWARDS,
+    lowers_key_arrays=True,
+    pretty=lambda eqn, printer: [
+        (k, {"context_mesh": "Mesh()", "unconstrained_dims": "frozenset({})"}[k])
+        if k in ("context_mesh", "unconstrained_dims") and not getattr(v, "axis_names", v)
+        else (k, v)
+        for k, v in printer.shown(eqn, {})
+    ],
+)
 sharding_constraint_p.abstract = lambda x, **_: x
-sharding_constraint_p.pretty = lambda eqn, printer: [
-    (k, {"context_mesh": "Mesh()", "unconstrained_dims": "frozenset({})"}[k])
-    if k in ("context_mesh", "unconstrained_dims") and not getattr(v, "axis_names", v)
-    else (k, v)
-    for k, v in printer.shown(eqn, {})
-]
 sharding_constraint_p.jvp = lambda primals, tangents, **params: (
     sharding_constraint_p.bind(*primals, **params),
     tangents[0]
@@ -309,8 +311,11 @@ def constrain(x: Any, sharding: Any) -> Any:
 # ------------------------------------------------------------------------- shard_alike
 
 shard_alike_p = Primitive("shard_alike", multiple_results=True)
-shard_alike_p.lowers_key_arrays = True
-shard_alike_p.uses_keys = KeyUse(forwards={0: 0, 1: 1})
+shard_alike_p.facts = Facts(
+    data_movement="nothing",
+    uses_keys=KeyUse(forwards={0: 0, 1: 1}),
+    lowers_key_arrays=True,
+)
 shard_alike_p.abstract = lambda x, y: [x, y]
 shard_alike_p.impl = lambda x, y: [x, y]
 
@@ -343,7 +348,6 @@ shard_alike_p.jvp = _group_jvp
 shard_alike_p.transpose = _group_transpose
 shard_alike_p.batch = _group_batch
 shard_alike_p.lower = _group_lower
-move_nothing(shard_alike_p)
 
 
 def shard_alike(x: Any, y: Any) -> Any:

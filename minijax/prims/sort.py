@@ -23,6 +23,7 @@ from jaxlib import _jax
 from ..analysis.cost_model import copies
 from ..base.util import canonical_axis
 from ..ir import core
+from ..ir.core import ByPlatform
 from ..ir.jaxpr import ClosedJaxpr
 from ..passes.ad_util import Zero, core_ops
 from ..passes.batch import move_lane
@@ -248,10 +249,16 @@ def _emit_ordinal(ctx: Any, x: Any, aval: Any) -> Any:
 
 
 sort_p = primitive(
-    "sort", type=_sort_type, jvp=_sort_jvp, batch=_sort_batch, lower=_sort_lower, many=True
+    "sort",
+    type=_sort_type,
+    jvp=_sort_jvp,
+    batch=_sort_batch,
+    lower=ByPlatform(_sort_lower, cpu=_sort_lower_cpu),
+    many=True,
+    makes_no_nans=True,
+    keeps_finite=True,
+    workspace=copies(1),
 )
-sort_p.lower_by_platform["cpu"] = _sort_lower_cpu
-sort_p.makes_nans, sort_p.keeps_finite = False, True
 
 
 def _sort_specs(specs: Any, avals: Any, outs: Any, params: Any) -> list[Any]:
@@ -414,9 +421,15 @@ def _top_k_lower(ctx: Any, x: Any, *, k: int, axis: int) -> list[Any]:
 
 
 top_k_p = primitive(
-    "top_k", type=_top_k_type, jvp=_top_k_jvp, batch=_top_k_batch, lower=_top_k_lower, many=True
+    "top_k",
+    type=_top_k_type,
+    jvp=_top_k_jvp,
+    batch=_top_k_batch,
+    lower=_top_k_lower,
+    many=True,
+    makes_no_nans=True,
+    workspace=copies(1),
 )
-top_k_p.makes_nans = False
 top_k_p.def_sharding(
     specs=replicated_axes_specs(
         lambda avals, params: [params["axis"]],
@@ -555,6 +568,7 @@ approx_top_k_p = primitive(
     batch=_approx_batch,
     lower=_approx_lower,
     many=True,
+    workspace=copies(1),
 )
 approx_top_k_p.def_sharding(
     specs=replicated_axes_specs(
@@ -672,6 +686,3 @@ def approx_min_k(
         reduction_input_size_override,
         aggregate_to_topk,
     )
-
-
-sort_p.workspace = top_k_p.workspace = approx_top_k_p.workspace = copies(1)

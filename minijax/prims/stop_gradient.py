@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..analysis.key_use import FORWARDS
 from ..base import tree
 from ..ir import core
 from ..ir.core import Missing, Primitive, Tracer
+from ..ir.facts import FORWARDS, Facts
 from ..passes.ad_util import Zero
 from ..types import dtypes
 from .sharding_specs import first_operand_specs
@@ -16,8 +16,6 @@ from .sharding_specs import first_operand_specs
 # is its cotangent zero; for a tangent that is used, jvp and transpose would disagree.
 stop_gradient_p = Primitive("stop_gradient")
 stop_gradient_p.def_sharding(specs=first_operand_specs)
-stop_gradient_p.lowers_key_arrays = True
-stop_gradient_p.uses_keys = FORWARDS
 stop_gradient_p.abstract = lambda x, **_: x
 stop_gradient_p.jvp = lambda primals, tangents, **params: (
     stop_gradient_p.bind(*primals, **params),
@@ -38,9 +36,14 @@ stop_gradient_p.batch = lambda axis, args, dims, **params: (
 )
 stop_gradient_p.lower = lambda ctx, x, **_: x
 stop_gradient_p.impl = lambda x, **_: x
-stop_gradient_p.makes_nans = False
-stop_gradient_p.keeps_nans = stop_gradient_p.elementwise = True
-stop_gradient_p.pretty = {"discarded": True}
+stop_gradient_p.facts = Facts(
+    elementwise=True,
+    makes_no_nans=True,
+    keeps_nans=True,
+    uses_keys=FORWARDS,
+    lowers_key_arrays=True,
+    pretty={"discarded": True},
+)
 
 
 def stop_gradient(x: Any) -> Any:

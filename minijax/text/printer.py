@@ -225,8 +225,8 @@ class Printer:
         return pp.group(pp.concat([pp.text("{ "), inner, pp.text(" }")]))
 
     def equation(self, eqn: Equation) -> pp.Doc:
-        if eqn.primitive.text is not None and self.custom_rules:
-            line = eqn.primitive.text(eqn, self)
+        if eqn.primitive.facts.text is not None and self.custom_rules:
+            line = eqn.primitive.facts.text(eqn, self)
             return pp.text(line, self.annotation(eqn))
         params = self.params(eqn)
         docs = []
@@ -241,7 +241,7 @@ class Printer:
 
     def params(self, eqn: Equation) -> Sequence[tuple[str, Any]]:
         """Return the params to show."""
-        rule = eqn.primitive.pretty if self.custom_rules else None
+        rule = eqn.primitive.facts.pretty if self.custom_rules else None
         if callable(rule):
             return list(rule(eqn, self))
         return self.shown(eqn, rule or {})

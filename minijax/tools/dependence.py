@@ -1,8 +1,8 @@
 """An interpreter of index sets: which elements of results depend on which inputs.
 
 A value is one set per element; all its sets are one sorted array of numbers
-`element * n + input`.  Attributes of a primitive describe what it does to them:
-`elementwise`, `is_data_movement` (the primitive is then applied to the elements' numbers)
+`element * n + input`.  Facts of a primitive describe what it does to them:
+`elementwise`, `data_movement` (the primitive is then applied to the elements' numbers)
 and `axes_of`.  For other primitives every result depends on every operand.  Inner programs
 are interpreted; a loop runs its known number of steps, or until its sets stop growing.  A
 value that depends on no input is computed where possible, since indices and predicates are
@@ -128,29 +128,29 @@ class Interpreter:
         return self.run(body.jaxpr, body.consts, args)
 
     def equation(self, eqn: Equation, args: Sequence[Any]) -> Sequence[Any]:
-        prim, params, regions = eqn.primitive, eqn.params, eqn.primitive.regions
+        params, regions, facts = eqn.params, eqn.primitive.regions, eqn.primitive.facts
         if isinstance(regions, Loop):
             return self.loop(eqn, args)
         if regions is not None and not regions.result_param:
             with regions.scope(params):
                 return self.choice(eqn, args)
-        if prim.is_data_movement == "nothing":
+        if facts.data_movement == "nothing":
             return args
         sets = [x for x in args if type(x) is Sets]
         if not any(s.pairs.size for s in sets):
             return self.constant(eqn, args)
-        if prim.as_program is not None:
-            return self.closed(*prim.as_program(args, params))
+        if facts.as_program is not None:
+            return self.closed(*facts.as_program(args, params))
         outs = [v.aval for v in eqn.outs]
         differentiable = [dtypes.is_inexact(getattr(a, "dtype", np.dtype(bool))) for a in outs]
         if not any(differentiable):
             return [UNKNOWN] * len(outs)
         rule = None
-        if prim.elementwise:
+        if facts.elementwise:
             rule = self.elementwise(eqn, args)
-        elif prim.is_data_movement:
+        elif facts.data_movement:
             rule = self.moved(eqn, args)
-        if rule is None and prim.axes_of is not None:
+        if rule is None and facts.axes_of is not None:
             rule = self.along_axes(eqn, args)
         if rule is None:
             rule = [self.dense(sets, a.size) for a in outs]
@@ -193,7 +193,7 @@ class Interpreter:
         data = [getattr(a.aval, "dtype", None) == dtype for a in eqn.ins]
         if any(not d and type(x) is Unknown for d, x in zip(data, args, strict=True)):
             return None
-        if eqn.primitive.is_data_movement == "back":
+        if eqn.primitive.facts.data_movement == "back":
             return self.moved_back(eqn, args)
         operand_sets: list[list[Sets]] = [[] for _ in eqn.outs]
         for k, x in enumerate(args):
@@ -234,7 +234,7 @@ class Interpreter:
         return [self.union(operand_sets)]
 
     def along_axes(self, eqn: Equation, args: Sequence[Any]) -> Any:
-        rule = eqn.primitive.axes_of
+        rule = eqn.primitive.facts.axes_of
         assert rule is not None
         ins, outs = [a.aval for a in eqn.ins], [v.aval for v in eqn.outs]
         maps = rule(ins, outs, eqn.params)

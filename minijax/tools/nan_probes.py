@@ -142,7 +142,7 @@ def may_hide_nonfinite(eqn: Equation) -> bool:
     kinds = {
         dtypes.is_complex(v.aval.dtype) for v in (*float_results, *eqn.ins) if is_float_atom(v)
     }
-    return not prim.keeps_nans or not float_results or len(kinds) > 1
+    return not prim.facts.keeps_nans or not float_results or len(kinds) > 1
 
 
 def has_inner_constants(eqn: Equation) -> bool:
@@ -229,7 +229,7 @@ def plan_probes(jaxpr: Jaxpr, skip: set[Any], top: bool, mark: bool) -> Plan:
             if type(a) is Literal:
                 continue
             read.add(a)
-            if not eqn.primitive.elementwise or eqn.outs[0].aval.shape != a.aval.shape:
+            if not eqn.primitive.facts.elementwise or eqn.outs[0].aval.shape != a.aval.shape:
                 used.add(a)
             if not (lost or called) and free:
                 safe.add(a)
@@ -242,7 +242,7 @@ def plan_probes(jaxpr: Jaxpr, skip: set[Any], top: bool, mark: bool) -> Plan:
     read_unmarked = used | plan.look | skip
     marked = {a for operands in plan.marks.values() for a in operands}
     for i, eqn in enumerate(jaxpr.eqns if mark else ()):
-        if eqn.primitive.elementwise and eqn.outs[0] not in skip:
+        if eqn.primitive.facts.elementwise and eqn.outs[0] not in skip:
             for a in eqn.ins:
                 if not can_mark(eqn, a) or a in read_unmarked:
                     continue
@@ -266,7 +266,7 @@ def known_good(jaxpr: Jaxpr) -> set[Any]:
 
 def _keeps_finite(eqn: Equation) -> bool:
     """Whether an equation's results are finite whenever its operands are."""
-    return eqn.primitive.keeps_finite and not any(
+    return eqn.primitive.facts.keeps_finite and not any(
         dtypes.is_inexact(a.aval.dtype)
         and not (is_float_atom(a) and dtypes.is_float(a.aval.dtype))
         for a in (*eqn.ins, *eqn.outs)
@@ -276,7 +276,7 @@ def _keeps_finite(eqn: Equation) -> bool:
 
 def can_mark(eqn: Equation, a: Any) -> bool:
     """Whether a NaN in the result may mark a bad operand."""
-    if type(a) is Literal or not eqn.primitive.elementwise or len(eqn.outs) > 1:
+    if type(a) is Literal or not eqn.primitive.facts.elementwise or len(eqn.outs) > 1:
         return False
     (out,) = eqn.outs
     return out.aval.shape == a.aval.shape and all(

@@ -206,12 +206,12 @@ def _innermost_maker(eqn: Equation, i: int, defining_eqn: dict[Any, Equation]) -
     """Return the innermost equation that computes result `i`, before it is moved."""
     regions = eqn.primitive.regions
     if regions is None:
-        data_movement = eqn.primitive.is_data_movement
+        data_movement = eqn.primitive.facts.data_movement
         operands = [eqn.ins[i]] if data_movement == "nothing" else eqn.ins
         moved: list[Any] = [
             a for a in operands if a in defining_eqn and a.aval.dtype == eqn.outs[i].aval.dtype
         ]
-        if data_movement in (True, "in order", "nothing") and len(moved) == 1:
+        if data_movement in ("moved", "in order", "nothing") and len(moved) == 1:
             before = defining_eqn[moved[0]]
             return _innermost_maker(before, list(before.outs).index(moved[0]), defining_eqn)
         return eqn

@@ -308,7 +308,7 @@ def reference(eqn: Equation, args: Sequence[Any]) -> tuple[Any, Any] | None:
     aval = eqn.outs[0].aval
     kinds = [np.asarray(x).dtype for x in args]
     if any(map(dtypes.is_complex, [*kinds, aval.dtype])) and not (
-        eqn.primitive.sharding.linear_in or eqn.primitive.is_data_movement
+        eqn.primitive.sharding.linear_in or eqn.primitive.facts.data_movement
     ):
         return None
     if any(dtypes.is_float(d) and d.itemsize < 2 for d in [*kinds, aval.dtype]):

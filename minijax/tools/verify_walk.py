@@ -172,26 +172,26 @@ class Walk:
         """Perturb results by their rounding; sums and products of integers are exact."""
         if not any(_inexact(v.aval) for v in eqn.outs):
             return outs
-        if eqn.primitive.is_data_movement and not _narrows(eqn):
+        if eqn.primitive.facts.data_movement and not _narrows(eqn):
             return outs
         floats = [x for x, a in zip(args, eqn.ins, strict=True) if _inexact(a.aval)]
-        divides = eqn.primitive.divisor is not None
+        divides = eqn.primitive.facts.divisor is not None
         values = [np.asarray(x) for x in floats]
         exact = [np.asarray(not divides)]
         for x in values:
             integral = (np.rint(x.astype(np.complex128)) == x) & (
                 np.abs(x) * eps_of(x.dtype) < 1
             )
-            exact.append(integral if eqn.primitive.elementwise else integral.all())
+            exact.append(integral if eqn.primitive.facts.elementwise else integral.all())
         noisy_results = []
         for v, x in zip(eqn.outs, outs, strict=True):
             if not _inexact(v.aval):
                 noisy_results.append(x)
                 continue
             terms = 1.0
-            if not eqn.primitive.elementwise:
+            if not eqn.primitive.facts.elementwise:
                 size: float = max([1, *(y.size for y in values)])
-                flops = eqn.primitive.flops
+                flops = eqn.primitive.facts.flops
                 if flops is not None:
                     ins, results = [a.aval for a in eqn.ins], [o.aval for o in eqn.outs]
                     size = max(size, float(flops(ins, results, eqn.params)))

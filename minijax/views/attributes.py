@@ -113,6 +113,16 @@ class _OfPrimitives:
         with core.current(trace):
             return self.bind(*args, **params)  # type: ignore[attr-defined]
 
+    def def_impl(self, rule: core.Rule) -> core.Rule:
+        """Set the evaluation rule; usable as a decorator."""
+        self.impl = rule
+        return rule
+
+    def def_abstract_eval(self, rule: core.Rule) -> core.Rule:
+        """Set the type rule; usable as a decorator."""
+        self.abstract = rule
+        return rule
+
     def abstract_eval(self, *avals: Any, **params: Any) -> tuple[Any, frozenset[Any]]:
         """Return the type(s) of the result(s), and the effects."""
         prim: Any = self

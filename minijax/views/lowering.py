@@ -16,7 +16,7 @@ import numpy as np
 from jaxlib.mlir import ir
 
 from ..ir import core
-from ..ir.core import Primitive, Rule
+from ..ir.core import ByPlatform, Primitive, Rule
 from ..ir.jaxpr import ClosedJaxpr, Jaxpr
 from ..runtime.backends import client
 from ..runtime.backends import jaxlib_compat as compat
@@ -159,11 +159,13 @@ def register_lowering(
     """
 
     adapted_rule = adapt_rule(prim, rule)
+    old = prim.lower if isinstance(prim.lower, ByPlatform) else ByPlatform(prim.lower)
     if platform is None:
-        prim.lower = adapted_rule
+        prim.lower = ByPlatform(adapted_rule, **old.rules) if old.rules else adapted_rule
     else:
         names = ("cuda", "rocm") if platform == "gpu" else (platform,)
-        prim.lower_by_platform = prim.lower_by_platform | dict.fromkeys(names, adapted_rule)
+        rules = old.rules | dict.fromkeys(names, adapted_rule)
+        prim.lower = ByPlatform(old.default, **rules)
     return rule
 
 

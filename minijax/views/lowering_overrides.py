@@ -26,7 +26,7 @@ def replacement(prim: Primitive, rule: Any) -> Primitive:
     for slot in Primitive.__slots__:
         if slot not in ("__weakref__", "name", "multiple_results"):
             setattr(new_prim, slot, getattr(prim, slot))
-    new_prim.lower, new_prim.lower_by_platform = adapt_rule(prim, rule), {}
+    new_prim.lower = adapt_rule(prim, rule)
     return new_prim
 
 

@@ -102,17 +102,8 @@ class FancyBatchers(Rules):
 
     slot = "batch"
 
-    def read(self, prim: Primitive, rule: Rule) -> Rule:
-        def batch(axis: Any, args: Any, dims: Any, /, **params: Any) -> Any:
-            named = prim.batch_named
-            if named and prim.named_axes and axis.name in prim.named_axes(params):
-                return named(axis, args, dims, **params)
-            return rule(axis, args, dims, **params)
-
-        return batch
-
     def write(self, prim: Primitive, rule: Rule) -> Rule:
-        prim.has_closures, prim.batch_named = True, None
+        prim.facts = prim.facts._replace(has_closures=True)
         return Adapted(
             lambda axis, args, dims, /, **params: rule(
                 axis, tuple(args), tuple(dims), **params
@@ -136,7 +127,6 @@ class Batchers(FancyBatchers):
         return batch
 
     def write(self, prim: Primitive, rule: Rule) -> Rule:
-        prim.batch_named = None
         return Adapted(
             lambda axis, args, dims, /, **params: rule(tuple(args), tuple(dims), **params), rule
         )
@@ -152,7 +142,7 @@ class AxisBatchers(FancyBatchers):
         )
 
     def write(self, prim: Primitive, rule: Rule) -> Rule:
-        prim.has_closures, prim.batch_named = True, None
+        prim.facts = prim.facts._replace(has_closures=True)
         return Adapted(
             lambda axis, args, dims, /, **params: rule(
                 axis.size, axis.name, None, tuple(args), tuple(dims), **params

@@ -650,9 +650,11 @@ def test_thomas_and_reflections_without_a_library():
         for left in (True, False)
         for transposed in (True, False)
     ]
-    saved = solve.tridiagonal_solve_p.lower_by_platform, reflections.ormqr_p.lower_by_platform
+    prims = solve.tridiagonal_solve_p, reflections.ormqr_p
+    saved = [prim.lower for prim in prims]
     try:
-        solve.tridiagonal_solve_p.lower_by_platform = reflections.ormqr_p.lower_by_platform = {}
+        for prim in prims:
+            prim.lower = prim.lower.default
         close(mj.jit(la.tridiagonal_solve)(dl, d, du, b), expected)
         got = mj.jit(
             lambda: [
@@ -664,9 +666,8 @@ def test_thomas_and_reflections_without_a_library():
         for a, w in zip(got, expected_list, strict=True):
             close(a, w)
     finally:
-        solve.tridiagonal_solve_p.lower_by_platform, reflections.ormqr_p.lower_by_platform = (
-            saved
-        )
+        for prim, rule in zip(prims, saved, strict=True):
+            prim.lower = rule
 
 
 # ------------------------------------------------------------------------------ errors

@@ -90,7 +90,7 @@ def extremes(dtype):
 @pytest.mark.parametrize("platform_rule", [True, False], ids=["native", "general"])
 def test_dtypes(dtype, platform_rule, monkeypatch):
     if not platform_rule:
-        monkeypatch.setattr(sort_p, "lower_by_platform", {})
+        monkeypatch.setattr(sort_p, "lower", sort_p.lower.default)
         mj.clear_caches()
     with mj.enable_x64(dtype.itemsize == 8):
         x = extremes(dtype)
@@ -113,7 +113,7 @@ SPECIAL = np.float32([3, np.nan, -0.0, 0.0, 1, -np.nan, np.inf, -np.inf, 2])
 @pytest.mark.parametrize("platform_rule", [True, False], ids=["native", "general"])
 def test_special_values(dtype, platform_rule, monkeypatch):
     if not platform_rule:
-        monkeypatch.setattr(sort_p, "lower_by_platform", {})
+        monkeypatch.setattr(sort_p, "lower", sort_p.lower.default)
         mj.clear_caches()
     with mj.enable_x64(dtype == "float64"):
         x = SPECIAL.astype(getattr(ml_dtypes, dtype, dtype))

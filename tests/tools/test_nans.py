@@ -225,7 +225,7 @@ def test_lost_nans_are_found_and_results_unchanged(case):
 def test_primitives_declared_finite_are_finite():
     big = np.finfo(np.float32).max
     xs = np.float32([big, -big, np.finfo(np.float32).tiny, 0, -0.0, 1, -3])
-    said = [p for p in registry.values() if p.keeps_finite and p.elementwise]
+    said = [p for p in registry.values() if p.facts.keeps_finite and p.facts.elementwise]
     assert len(said) > 8
     for prim in said:
         rest, tried = [xs[::-1].copy(), np.roll(xs, 3)], 0

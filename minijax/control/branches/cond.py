@@ -37,8 +37,7 @@ from ..refs.discharge import FunctionPrimitive
 Branches = tuple[ClosedJaxpr, ...]
 
 cond_p = FunctionPrimitive("cond")
-cond_p.lowers_key_arrays = True
-def_region_rules(cond_p, regions.Branches("branches"))
+def_region_rules(cond_p, regions.Branches("branches"), lowers_key_arrays=True)
 
 
 def cond_batch(axis: Any, args: Any, dims: Any, *, branches: Branches, **params: Any) -> Any:

@@ -18,6 +18,7 @@ from ...base import tree
 from ...base.source import function_text
 from ...base.util import split_list
 from ...ir.core import Primitive, aval_of, unsupported
+from ...ir.facts import Facts
 from ..effects import effects
 from .callbacks import callback_batch, check_method, result_avals, stage_callback
 from .ffi_call import aliases_text, check_alias, layouts_text, row_major
@@ -37,7 +38,7 @@ ExecutionStage = ffi.ExecutionStage
 _TARGETS = {"cpu": "xla_buffer_python_cpu_callback", "cuda": "xla_buffer_python_gpu_callback"}
 
 buffer_callback_p = Primitive("buffer_callback", multiple_results=True)
-buffer_callback_p.makes_nans = False
+buffer_callback_p.facts = Facts(makes_no_nans=True)
 buffer_callback_p.abstract = lambda *avals, result_avals, **params: list(result_avals)
 buffer_callback_p.stage = stage_callback(buffer_callback_p)
 buffer_callback_p.effects = lambda params: (

@@ -23,6 +23,7 @@ from ...base import config, errors, tree
 from ...base.source import function_text
 from ...ir import core
 from ...ir.core import Primitive, unsupported
+from ...ir.facts import Facts
 from ...ir.sharding_rules import DIFFERING, result_type
 from ...passes import batch as batching
 from ...passes.ad_util import core_ops, unmapped_aval
@@ -404,8 +405,7 @@ def host_arguments(args: Sequence[Any], target: Any) -> list[Any]:
 # ----------------------------------------------------------------------- pure_callback
 
 pure_callback_p = Primitive("pure_callback", multiple_results=True)
-pure_callback_p.makes_nans = False
-pure_callback_p.lowers_key_arrays = True
+pure_callback_p.facts = Facts(makes_no_nans=True, lowers_key_arrays=True)
 pure_callback_p.abstract = lambda *avals, result_avals, **params: list(result_avals)
 pure_callback_p.stage = stage_callback(pure_callback_p)
 pure_callback_p.impl = lambda *args, callback, result_avals, **params: _run_on_host(
@@ -598,8 +598,7 @@ def pure_callback(
 # ------------------------------------------------------------------------- io_callback
 
 io_callback_p = Primitive("io_callback", multiple_results=True)
-io_callback_p.makes_nans = False
-io_callback_p.lowers_key_arrays = True
+io_callback_p.facts = Facts(makes_no_nans=True, lowers_key_arrays=True)
 io_callback_p.abstract = lambda *avals, result_avals, **params: list(result_avals)
 io_callback_p.effects = lambda params: effects.set_of(
     effects.ordered_io_effect if params["ordered"] else effects.io_effect

@@ -19,10 +19,10 @@ from typing import Any
 
 import numpy as np
 
-from ...analysis.key_use import READS
 from ...base import errors, source, tree
 from ...ir import core
 from ...ir.core import Primitive
+from ...ir.facts import READS, Facts
 from ...passes import batch as batching
 from ...passes.ad_util import core_ops
 from ...prims.shape import shapes
@@ -144,8 +144,7 @@ def _define(prim: Primitive, show: Callable[..., None]) -> None:
     prim.transpose = lambda cts, *args, **params: [None] * len(args)
     prim.batch = batch
     prim.lower = emit
-    prim.lowers_key_arrays = True
-    prim.uses_keys = READS
+    prim.facts = Facts(uses_keys=READS, lowers_key_arrays=True)
 
 
 def _effect(params: Any) -> effects.Effect:

@@ -18,6 +18,7 @@ from jaxlib.mlir import ir
 from ...base import errors
 from ...ir import core
 from ...ir.core import Primitive
+from ...ir.facts import Facts
 from ...runtime.lowering.context import Lowering, physical, typed_call
 from ...runtime.lowering.mlir_context import context
 from ...runtime.sharding.layouts import Layout
@@ -335,8 +336,7 @@ def ffi_lowering(
 # ------------------------------------------------------------------------- primitive
 
 ffi_call_p = Primitive("ffi_call", multiple_results=True)
-ffi_call_p.makes_nans = False
-ffi_call_p.lowers_key_arrays = True
+ffi_call_p.facts = Facts(makes_no_nans=True, lowers_key_arrays=True)
 ffi_call_p.abstract = lambda *avals, result_avals, **params: list(result_avals)
 ffi_call_p.effects = lambda params: (
     effects.set_of(effects.io_effect) if params["has_side_effect"] else frozenset()

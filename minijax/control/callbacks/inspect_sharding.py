@@ -10,10 +10,10 @@ import itertools
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from ...analysis.key_use import READS
 from ...base import errors, tree
 from ...ir import core
 from ...ir.core import Primitive
+from ...ir.facts import READS, Facts
 from ...runtime.backends import client
 from ...runtime.backends import jaxlib_compat as compat
 from ...runtime.lowering import frontend_attributes
@@ -38,8 +38,7 @@ _EFFECTS = frozenset(
 inspect_sharding_p = Primitive("inspect_sharding", multiple_results=True)
 inspect_sharding_p.abstract = lambda x, **params: []
 inspect_sharding_p.effects = lambda params: _EFFECTS
-inspect_sharding_p.lowers_key_arrays = True
-inspect_sharding_p.uses_keys = READS
+inspect_sharding_p.facts = Facts(uses_keys=READS, lowers_key_arrays=True)
 
 
 def _impl(x: Any, *, callback: Callable[[Any], Any]) -> list[Any]:

@@ -14,13 +14,14 @@ import numpy as np
 
 from ...base import errors
 from ...ir.core import Primitive, unsupported
+from ...ir.facts import Facts
 from ...runtime.lowering import portable_artifact
 from ...runtime.lowering.symbolic_sizes import is_symbolic
 from ...types import dtypes
 from ...types.avals import shaped
 
 call_exported_p = Primitive("call_exported", multiple_results=True)
-call_exported_p.lowers_key_arrays = True
+call_exported_p.facts = Facts(lowers_key_arrays=True)
 call_exported_p.abstract = lambda *avals, exported: list(exported.results_for(avals))
 call_exported_p.effects = lambda params: frozenset(params["exported"].unordered_effects)
 call_exported_p.jvp = unsupported("jvp of a program that was exported")

@@ -25,8 +25,7 @@ from ..refs.discharge import FunctionPrimitive
 from .jit_primitive import closed_call_p
 
 composite_p = FunctionPrimitive("composite")
-def_region_rules(composite_p, Call("jaxpr"))
-composite_p.lowers_key_arrays = True
+def_region_rules(composite_p, Call("jaxpr"), lowers_key_arrays=True)
 composite_p.impl = lambda *args, jaxpr, **_: jaxpr(*args)
 # The name denotes the function itself; a transformed function is a different one.
 composite_p.linearize = composite_p.dce = None

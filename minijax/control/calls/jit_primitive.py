@@ -66,9 +66,26 @@ def _constrained(x: Any, sharding: Any, what: str) -> Any:
     return constrain_evenly(x, sharding, f"pjit {what}")
 
 
+def jit_pretty(eqn: Equation, printer: Any) -> list[tuple[str, Any]]:
+    """Print the params that differ from their defaults; inner names follow outer ones."""
+    printer.same_names(eqn.params["jaxpr"].jaxpr, eqn)
+    defaults = {
+        "compiler_options_kvs": (),
+        "device": None,
+        "inline": False,
+        "keep_unused": False,
+        "donated_invars": (False,) * len(eqn.ins),
+    }
+    return printer.shown(eqn, defaults, first="name")
+
+
 jit_p = JitPrimitive("jit")
-def_region_rules(jit_p, Call("jaxpr", reset={"donated_invars": False}))
-jit_p.lowers_key_arrays = True
+def_region_rules(
+    jit_p,
+    Call("jaxpr", reset={"donated_invars": False}),
+    lowers_key_arrays=True,
+    pretty=jit_pretty,
+)
 
 
 def jit_stage(trace: StageTrace, args: Sequence[Any], params: dict[str, Any]) -> Any:
@@ -113,22 +130,6 @@ def jit_discharge(needs_discharge: Sequence[bool], args: Any, params: dict[str, 
 
 
 jit_p.discharge = jit_discharge
-
-
-def jit_pretty(eqn: Equation, printer: Any) -> list[tuple[str, Any]]:
-    """Print the params that differ from their defaults; inner names follow outer ones."""
-    printer.same_names(eqn.params["jaxpr"].jaxpr, eqn)
-    defaults = {
-        "compiler_options_kvs": (),
-        "device": None,
-        "inline": False,
-        "keep_unused": False,
-        "donated_invars": (False,) * len(eqn.ins),
-    }
-    return printer.shown(eqn, defaults, first="name")
-
-
-jit_p.pretty = jit_pretty
 
 # By jaxpr, weakly: when the jaxpr dies, its programs and their memory on devices are freed.
 _programs: Any = util.cache(weakref.WeakKeyDictionary())
@@ -252,7 +253,6 @@ class ClosedCallPrimitive(FunctionPrimitive):
 
 closed_call_p = ClosedCallPrimitive("closed_call")
 """The call of a jaxpr that is compiled together with its surroundings."""
-def_region_rules(closed_call_p, Call("call_jaxpr"))
-closed_call_p.lowers_key_arrays = True
+def_region_rules(closed_call_p, Call("call_jaxpr"), lowers_key_arrays=True)
 closed_call_p.impl = lambda *args, call_jaxpr: call_jaxpr(*args)
 closed_call_p.lower = lambda ctx, *args, call_jaxpr: ctx.call(call_jaxpr, "closed_call", args)

@@ -88,6 +88,7 @@ def_region_rules(
         shift=lambda d: d if d is None else d + 1,
         reset={"donated_invars": False},
     ),
+    lowers_key_arrays=True,
 )
 derived_dce: Any = xla_pmap_p.dce
 xla_pmap_p.abstract = pmap_abstract
@@ -183,7 +184,6 @@ def pmap_lower(
 # The last axis of a replica program: the replicas reserved for pmaps further inside.
 _REST = AxisName()
 xla_pmap_p.lower = pmap_lower
-xla_pmap_p.lowers_key_arrays = True
 
 
 # ------------------------------------------------------------------------- running it

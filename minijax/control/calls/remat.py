@@ -17,12 +17,13 @@ import functools
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-from ...analysis.key_use import FORWARDS, READS, use_of
+from ...analysis.key_use import use_of
 from ...base import config, errors, log, tree
 from ...base.source import function_text, wraps
 from ...base.util import pick, renamed
 from ...ir import core
-from ...ir.core import STATE, Primitive
+from ...ir.core import STATE, ByPlatform, Primitive
+from ...ir.facts import FORWARDS, READS, Facts
 from ...ir.jaxpr import ClosedJaxpr, Equation, Jaxpr, Var, eval_jaxpr, lift_consts
 from ...ir.regions import OpenCall
 from ...passes.ad_util import nonzero_flags, pick_nonzero, with_zeros
@@ -106,12 +107,15 @@ linear_in_first(name_p, lambda ct, x, *, name: [ct])
 batch_elementwise(name_p)
 name_p.lower = lambda ctx, x, *, name: x
 name_p.impl = lambda x, *, name: x
-name_p.makes_nans = False
-name_p.keeps_nans = name_p.elementwise = True
 # The name belongs to the value, not to its tangent.
 name_p.jvp = lambda primals, tangents, *, name: (name_p.bind(*primals, name=name), tangents[0])
-name_p.lowers_key_arrays = True
-name_p.uses_keys = FORWARDS
+name_p.facts = Facts(
+    elementwise=True,
+    makes_no_nans=True,
+    keeps_nans=True,
+    uses_keys=FORWARDS,
+    lowers_key_arrays=True,
+)
 
 
 def checkpoint_name(x: Any, name: str) -> Any:
@@ -138,11 +142,14 @@ def checkpoint_name(x: Any, name: str) -> Any:
 # ---------------------------------------------------------------------- the primitive
 
 remat_p = FunctionPrimitive("remat2")
-remat_p.lowers_key_arrays = True
-def_region_rules(remat_p, OpenCall("jaxpr"))
-# Recomputing what an earlier pass has computed consumes no further random keys.
-remat_p.uses_keys = lambda avals, params: (
-    READS if params["differentiated"] else use_of(params["jaxpr"])
+def_region_rules(
+    remat_p,
+    OpenCall("jaxpr"),
+    # Recomputing what an earlier pass has computed consumes no further random keys.
+    uses_keys=lambda ins, params: (
+        READS if params["differentiated"] else use_of(params["jaxpr"])
+    ),
+    lowers_key_arrays=True,
 )
 remat_p.impl = lambda *args, jaxpr, **params: eval_jaxpr(jaxpr, (), *args)
 
@@ -313,9 +320,6 @@ def remat_lower(
     return ctx.call(ClosedJaxpr(jaxpr), "checkpoint", args)
 
 
-remat_p.lower = remat_lower
-
-
 def remat_lower_cpu(ctx: Any, *args: Any, **params: Any) -> Any:
     # On CPUs XLA drops barriers, and the saving of memory with them.  It neither merges
     # with computations inside a branch, nor runs those before all operands are ready.
@@ -332,7 +336,7 @@ def remat_lower_cpu(ctx: Any, *args: Any, **params: Any) -> Any:
     return ctx.case(index, branches, [ctx.type(a) for a in outs])
 
 
-remat_p.lower_by_platform["cpu"] = remat_lower_cpu
+remat_p.lower = ByPlatform(remat_lower, cpu=remat_lower_cpu)
 
 
 def _unknown_zero(ctx: Any, args: Sequence[Any]) -> Any:

@@ -207,6 +207,7 @@ def_region_rules(
         residual=_residual,
         shift=_shifted,
     ),
+    lowers_key_arrays=True,
 )
 shard_map_p.abstract = lambda *avals, **params: [
     unshard_aval(a, spec, params)
@@ -215,7 +216,6 @@ shard_map_p.abstract = lambda *avals, **params: [
 shard_map_p.named_axes = lambda params: (
     axes_of(params["jaxpr"].jaxpr) - params["newly_manual_axes"]
 )
-shard_map_p.lowers_key_arrays = True
 
 
 # -------------------------------------------------------------------------------- lanes

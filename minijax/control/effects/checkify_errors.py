@@ -22,6 +22,7 @@ import numpy as np
 from ...base import errors, source, tree
 from ...ir import core
 from ...ir.core import Primitive
+from ...ir.facts import Facts
 from ...ir.sharding_rules import missing, with_manual_axes
 from ...passes import batch as batching
 from ...passes.ad_util import core_ops
@@ -389,7 +390,7 @@ def _checked_check(enabled: frozenset[Any], args: Any, params: Any) -> Any:
     return Error(failed, code, stopped), []
 
 
-check_p.checked = _checked_check
+check_p.facts = Facts(checked=_checked_check)
 
 
 def fails(effects: frozenset[Any]) -> bool:

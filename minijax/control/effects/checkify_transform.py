@@ -5,7 +5,7 @@ Equations that hold programs run checked ones, whose first results are the error
 loop carries them.  A primitive whose rules differ from those of its programs (a custom
 derivative) has a `checked` rule.  Others are bound unchanged; automatic checks test their
 operands and results, as attributes of the primitive specify: `divisor`, `bounds`,
-`makes_nans`.
+`makes_no_nans`.
 
 Errors are defined in checkify_errors.py.  Next: checkify.py, the function.
 """
@@ -72,8 +72,8 @@ def check_equation(
     enabled: Enabled, prim: Primitive, args: Sequence[Any], params: Params
 ) -> Outcome:
     """Apply a primitive: return its first error, and its results."""
-    if prim.checked is not None:
-        return prim.checked(enabled, args, params)  # type: ignore[no-any-return]
+    if prim.facts.checked is not None:
+        return prim.facts.checked(enabled, args, params)  # type: ignore[no-any-return]
     if isinstance(prim.regions, Loop):
         return _check_loop(enabled, prim, args, params)
     if prim.regions is not None and not prim.regions.opaque:
@@ -321,13 +321,13 @@ def _check_operation(
 ) -> Outcome:
     """Bind a primitive, with the automatic checks that are enabled."""
     error: Error | None = None
-    if DivisionByZeroError in enabled and prim.divisor is not None:
-        error = _check_division(args[prim.divisor])
-    if OOBError in enabled and prim.bounds is not None:
-        error = first_error(error, _check_bounds(*prim.bounds(*args, **params)))
+    if DivisionByZeroError in enabled and prim.facts.divisor is not None:
+        error = _check_division(args[prim.facts.divisor])
+    if OOBError in enabled and prim.facts.bounds is not None:
+        error = first_error(error, _check_bounds(*prim.facts.bounds(*args, **params)))
     out = prim.bind(*args, **params)
     outs = out if prim.multiple_results else [out]
-    if NaNError in enabled and prim.makes_nans:
+    if NaNError in enabled and not prim.facts.makes_no_nans:
         for x in outs:
             error = first_error(error, _check_nan(prim.name, x))
     return error, outs

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from ...analysis.key_use import READS
 from ...base import tree
 from ...ir.core import Primitive
+from ...ir.facts import READS, Facts
 from ..arguments import check_values
 from .effects import Effect
 
@@ -47,8 +47,7 @@ def _lower(ctx: Any, x: Any, *, prevent_mlir_dce: bool) -> list[Any]:
 
 
 dce_sink_p.lower = _lower
-dce_sink_p.lowers_key_arrays = True
-dce_sink_p.uses_keys = READS
+dce_sink_p.facts = Facts(uses_keys=READS, lowers_key_arrays=True)
 
 
 def dce_sink(val: Any, *, prevent_mlir_dce: bool = False) -> None:

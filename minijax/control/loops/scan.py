@@ -45,11 +45,12 @@ from ..refs.discharge import Flags, FunctionPrimitive
 from .hoisting import hoist_invariants
 
 scan_p = FunctionPrimitive("scan")
-scan_p.lowers_key_arrays = True
-
-
-def_loop_rules(scan_p, Loop("jaxpr", consts="num_consts", carry="num_carry", length="length"))
-scan_p.pretty = {"_split_transpose": False}
+def_loop_rules(
+    scan_p,
+    Loop("jaxpr", consts="num_consts", carry="num_carry", length="length"),
+    lowers_key_arrays=True,
+    pretty={"_split_transpose": False},
+)
 
 
 # -------------------------------------------------------------------------- linearize

@@ -33,7 +33,6 @@ from ..refs import discharge
 from ..refs.discharge import FunctionPrimitive
 
 while_p = FunctionPrimitive("while")
-while_p.lowers_key_arrays = True
 
 
 def _refuse_lanes(params: dict[str, Any]) -> None:
@@ -52,6 +51,7 @@ def_loop_rules(
         cond=("cond_jaxpr", "cond_nconsts"),
         differ=_refuse_lanes,
     ),
+    lowers_key_arrays=True,
 )
 while_p.transpose = unsupported(
     errors.message(

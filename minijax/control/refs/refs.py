@@ -21,6 +21,7 @@ import numpy as np
 from ...base import errors
 from ...ir import core, hooks
 from ...ir.core import EVAL, STATE, Primitive, Reference, Trace, Tracer, unsupported
+from ...ir.facts import Facts
 from ...ir.jaxpr import Equation
 from ...ir.sharding_rules import joined, ordered, union
 from ...passes.ad_util import Zero, core_ops
@@ -364,7 +365,8 @@ def _get_text(eqn: Equation, printer: Any) -> str:
     return f"{printer.bound(eqn.outs[0])} <- {target}"
 
 
-get_p.act, get_p.jvp, get_p.batch, get_p.text = _get, _get_jvp, _get_batch, _get_text
+get_p.act, get_p.jvp, get_p.batch = _get, _get_jvp, _get_batch
+get_p.facts = Facts(text=_get_text)
 
 
 swap_p = RefPrimitive("swap")
@@ -409,7 +411,8 @@ def _swap_text(eqn: Equation, printer: Any) -> str:
     return f"{out}, {target} <- {target}, {value}"
 
 
-swap_p.act, swap_p.jvp, swap_p.batch, swap_p.text = (_swap, _swap_jvp, _swap_batch, _swap_text)
+swap_p.act, swap_p.jvp, swap_p.batch = _swap, _swap_jvp, _swap_batch
+swap_p.facts = Facts(text=_swap_text)
 
 
 addupdate_p = RefPrimitive("addupdate", multiple_results=True)
@@ -440,12 +443,8 @@ def _add_text(eqn: Equation, printer: Any) -> str:
     return f"{target} += {printer.typed(eqn.ins[1])}"
 
 
-addupdate_p.act, addupdate_p.jvp, addupdate_p.batch, addupdate_p.text = (
-    _add,
-    _add_jvp,
-    _add_batch,
-    _add_text,
-)
+addupdate_p.act, addupdate_p.jvp, addupdate_p.batch = _add, _add_jvp, _add_batch
+addupdate_p.facts = Facts(text=_add_text)
 
 
 for _prim in (new_ref_p, empty_ref_p, free_ref_p, freeze_p, get_p, swap_p, addupdate_p):

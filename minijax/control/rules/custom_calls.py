@@ -19,6 +19,7 @@ from ...base.tracebacks import is_refusal
 from ...base.util import owns_memos
 from ...ir import core
 from ...ir.core import Primitive
+from ...ir.facts import Facts
 from ...ir.jaxpr import ClosedJaxpr, Equation
 from ...ir.names import Inside
 from ...ir.regions import Params, Region
@@ -48,8 +49,8 @@ class CustomRuleFunction:
         raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
 
-def calls_with_rule(prim: Primitive, region: Region) -> None:
-    """Give a primitive the rules under which it is a call of its function."""
+def calls_with_rule(prim: Primitive, region: Region, **facts: Any) -> None:
+    """Give a primitive the rules and facts under which it is a call of its function."""
     describe(prim, region)
 
     def function(params: Params) -> Any:
@@ -64,7 +65,7 @@ def calls_with_rule(prim: Primitive, region: Region) -> None:
     prim.transpose = transpose
     prim.lower = lambda ctx, *args, **params: ctx.jaxpr(function(params), *args)
     prim.dce = keep_all_or_none
-    prim.lowers_key_arrays = True
+    prim.facts = Facts(lowers_key_arrays=True, **facts)
 
 
 def keep_all_or_none(used: Sequence[bool], eqn: Equation) -> Equation | None:

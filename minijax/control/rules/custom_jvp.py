@@ -114,8 +114,13 @@ def as_zero(tangent: Any, primal: Any) -> Any:
 # --------------------------------------------------------------------- the primitive
 
 custom_jvp_call_p = RulePrimitive("custom_jvp_call")
-calls_with_rule(custom_jvp_call_p, Call("call_jaxpr", opaque=True))
-custom_jvp_call_p.pretty = call_pretty
+calls_with_rule(
+    custom_jvp_call_p,
+    Call("call_jaxpr", opaque=True),
+    checked=lambda *args: custom_jvp_checked(*args),
+    has_closures=True,
+    pretty=call_pretty,
+)
 
 
 def custom_jvp_stage(trace: StageTrace, args: Sequence[Any], params: Any) -> Any:
@@ -259,7 +264,6 @@ def custom_jvp_batch(
 
 
 custom_jvp_call_p.batch = custom_jvp_call_p.batched(custom_jvp_batch)
-custom_jvp_call_p.has_closures = True
 
 
 # --------------------------------------------------------------------------- checkify
@@ -332,8 +336,6 @@ def _run_checked(
     results = eval_jaxpr(second, [*consts, *values], *ins)
     return error, results[:n_out], results[n_out:]
 
-
-custom_jvp_call_p.checked = custom_jvp_checked
 
 # --------------------------------------------------------------------------- functions
 

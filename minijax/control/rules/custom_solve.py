@@ -18,6 +18,7 @@ from ...base.tracebacks import boundary
 from ...base.util import split_list
 from ...ir import core
 from ...ir.core import Primitive
+from ...ir.facts import Facts
 from ...ir.jaxpr import ClosedJaxpr, eval_jaxpr
 from ...passes import batch as batching
 from ...passes.ad_util import UndefinedPrimal, Zero, add, instantiate
@@ -48,7 +49,6 @@ def solve_abstract(*avals: Any, jaxprs: Solvers, **_: Any) -> list[Any]:
 
 linear_solve_p.abstract = solve_abstract
 linear_solve_p.def_sharding(manual="abstract")
-linear_solve_p.pretty = {"n_aux": 0}
 
 
 def _run(closed: ClosedJaxpr, *args: Any) -> list[Any]:
@@ -72,7 +72,7 @@ def _solve_runs(args: Any, params: Any) -> tuple[ClosedJaxpr, list[Any]]:
     return params["jaxprs"].solve, [*_pick(consts, params["jaxprs"], "solve"), *b]
 
 
-linear_solve_p.as_program = _solve_runs
+linear_solve_p.facts = Facts(as_program=_solve_runs, pretty={"n_aux": 0})
 
 
 def solve_jvp(

@@ -15,6 +15,7 @@ from typing import Any
 from ...base import errors
 from ...base.util import pick
 from ...ir import core
+from ...ir.facts import Facts
 from ...ir.jaxpr import ClosedJaxpr
 from ...ir.regions import Call
 from ...passes import batch as batching
@@ -40,8 +41,13 @@ from .remat_opt import taking_more
 # cts and flags follow the flat arguments and results, and cts may be `Zero`.
 
 custom_vjp_call_p = RulePrimitive("custom_vjp_call")
-calls_with_rule(custom_vjp_call_p, Call("call_jaxpr", opaque=True))
-custom_vjp_call_p.pretty = call_pretty
+calls_with_rule(
+    custom_vjp_call_p,
+    Call("call_jaxpr", opaque=True),
+    checked=lambda *args: custom_vjp_checked(*args),
+    has_closures=True,
+    pretty=call_pretty,
+)
 
 
 def custom_vjp_stage(trace: StageTrace, args: Sequence[Any], params: Any) -> Any:
@@ -384,7 +390,6 @@ def _align_cotangent(ct: Any, dim: Any, axis: Any, arg_dim: Any, shared: bool) -
 
 
 custom_vjp_call_p.batch = custom_vjp_call_p.batched(custom_vjp_batch)
-custom_vjp_call_p.has_closures = True
 
 
 def custom_vjp_checked(
@@ -431,18 +436,18 @@ def custom_vjp_checked(
     return combined.split(custom_vjp_call_p.bind(*args, **{**params, **new}))
 
 
-custom_vjp_call_p.checked = custom_vjp_checked
-
 # ------------------------------------------------------------- the linear part of a call
 
 custom_lin_p = RulePrimitive("custom_lin")
 custom_lin_p.abstract = lambda *avals, out_avals, **params: list(out_avals)
 custom_lin_p.def_sharding(manual="abstract")
-custom_lin_p.pretty = lambda eqn, printer: [
-    (k, v.__name__ if k == "bwd" else v)
-    for k, v in printer.shown(eqn, {})
-    if k not in ("name", "out_avals")
-]
+custom_lin_p.facts = Facts(
+    pretty=lambda eqn, printer: [
+        (k, v.__name__ if k == "bwd" else v)
+        for k, v in printer.shown(eqn, {})
+        if k not in ("name", "out_avals")
+    ]
+)
 
 
 def _forward_error(*_: Any, name: str, error: Any = TypeError, **__: Any) -> Any:

@@ -22,7 +22,11 @@ from .custom_calls import CustomRuleFunction, as_arrays, calls_with_rule, stage_
 from .custom_jvp import bind_arguments, name_of
 
 custom_vmap_call_p = Primitive("custom_vmap_call", multiple_results=True)
-calls_with_rule(custom_vmap_call_p, Call("call", opaque=True))
+calls_with_rule(
+    custom_vmap_call_p,
+    Call("call", opaque=True),
+    checked=lambda *args: custom_vmap_checked(*args),
+)
 
 
 def custom_vmap_stage(trace: StageTrace, args: Sequence[Any], params: Any) -> Any:
@@ -121,9 +125,6 @@ def custom_vmap_checked(
     if inner is None:
         return None, custom_vmap_call_p.bind(*args, **params)
     return inner(*args)
-
-
-custom_vmap_call_p.checked = custom_vmap_checked
 
 
 class custom_vmap(CustomRuleFunction):

@@ -29,9 +29,12 @@ from .custom_calls import calls_with_rule
 # `num_res` residuals and the results, `fun_jaxpr` the results.
 
 remat_opt_p = Primitive("remat_opt", multiple_results=True)
-calls_with_rule(remat_opt_p, Call("fwd_jaxpr", opaque=True))
-remat_opt_p.pretty = lambda eqn, printer: sorted(
-    printer.shown(eqn, {}), key=lambda pair: pair[0] == "fun_jaxpr"
+calls_with_rule(
+    remat_opt_p,
+    Call("fwd_jaxpr", opaque=True),
+    pretty=lambda eqn, printer: sorted(
+        printer.shown(eqn, {}), key=lambda pair: pair[0] == "fun_jaxpr"
+    ),
 )
 
 

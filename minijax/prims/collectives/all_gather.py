@@ -166,9 +166,8 @@ def _gather_lower(
 all_gather_p.abstract = _gather_abstract
 linear_jvp(all_gather_p)
 all_gather_p.transpose = _gather_transpose
-all_gather_p.batch = _gather_batch
-all_gather_p.batch_named = _gather_batch_named
 all_gather_p.named_axes = named_axes.uses("axis_name")
+named_axes.def_batch(all_gather_p, _gather_batch, _gather_batch_named)
 all_gather_p.lower = _gather_lower
 
 
@@ -418,9 +417,8 @@ def _scatter_lower(
 reduce_scatter_p.abstract = _scatter_abstract
 linear_jvp(reduce_scatter_p)
 reduce_scatter_p.transpose = _scatter_transpose
-reduce_scatter_p.batch = _scatter_batch
-reduce_scatter_p.batch_named = _scatter_batch_named
 reduce_scatter_p.named_axes = named_axes.uses("axis_name")
+named_axes.def_batch(reduce_scatter_p, _scatter_batch, _scatter_batch_named)
 reduce_scatter_p.lower = _scatter_lower
 
 
@@ -650,9 +648,8 @@ def _exchange_lower(
 all_to_all_p.abstract = _exchange_abstract
 linear_jvp(all_to_all_p)
 all_to_all_p.transpose = _exchange_transpose
-all_to_all_p.batch = _exchange_batch
-all_to_all_p.batch_named = _exchange_batch_named
 all_to_all_p.named_axes = named_axes.uses("axis_name")
+named_axes.def_batch(all_to_all_p, _exchange_batch, _exchange_batch_named)
 all_to_all_p.lower = _exchange_lower
 
 

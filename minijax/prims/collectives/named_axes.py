@@ -17,6 +17,7 @@ import numpy as np
 
 from ...base import errors
 from ...ir import core
+from ...ir.core import Primitive, Rule
 from ...types import dtypes
 from ...types.avals import shaped
 from ..gather.dimension_numbers import GatherDimensionNumbers, GatherScatterMode
@@ -44,6 +45,17 @@ def names_only(axes: Sequence[Any]) -> tuple[Any, ...]:
 def uses(param: str) -> Callable[[dict[str, Any]], tuple[Any, ...]]:
     """Return the `named_axes` rule of a primitive that has its axes in `param`."""
     return lambda params: names_only(axis_tuple(params[param]))
+
+
+def def_batch(prim: Primitive, over_lanes: Rule, over_name: Rule) -> None:
+    """Set the batch rule: `over_name` for an axis whose name the primitive uses, which it
+    then no longer does; `over_lanes` for others."""
+
+    def batch(axis: Any, args: Any, dims: Any, /, **params: Any) -> Any:
+        rule = over_name if axis.name in prim.named_axes(params) else over_lanes  # type: ignore[misc]
+        return rule(axis, args, dims, **params)
+
+    prim.batch = batch
 
 
 def split_at(axes: Sequence[Any], name: Any) -> tuple[tuple[Any, ...], tuple[Any, ...]]:

@@ -11,7 +11,7 @@ from typing import Any
 
 from ...base import errors, tree
 from ...ir import core
-from ...ir.core import Primitive, unsupported
+from ...ir.core import ByPlatform, Primitive, unsupported
 from ...ir.sharding_rules import manual_axes
 from ...runtime.arrays.tokens import is_token
 from ...types.avals import abstract_token, shaped
@@ -45,10 +45,9 @@ def _one_sided_primitive(name: str) -> Primitive:
         f"Differentiation rule for '{name}' not implemented: the receiver is not the sender."
         "\nTry: lax.ppermute"
     )
-    prim.batch = prim.batch_named = unsupported(
+    prim.batch = unsupported(
         f"Batching rule for '{name}' not implemented: a token has no lanes.\nTry: lax.ppermute"
     )
-    prim.lower = _lower_unsupported
     return prim
 
 
@@ -93,7 +92,7 @@ def _send_lower(ctx: Any, x: Any, *, axis_name: Any, perm: Pairs) -> Any:
 
 psend_p.abstract = _send_type
 psend_p.def_sharding(manual="abstract")
-psend_p.lower_by_platform["cuda"] = psend_p.lower_by_platform["rocm"] = _send_lower
+psend_p.lower = ByPlatform(_lower_unsupported, cuda=_send_lower, rocm=_send_lower)
 
 precv_p = _one_sided_primitive("precv")
 
@@ -117,7 +116,7 @@ def _receive_lower(ctx: Any, token: Any, *, out_shape: Any, axis_name: Any, perm
 
 precv_p.abstract = _receive_type
 precv_p.def_sharding(manual="abstract")
-precv_p.lower_by_platform["cuda"] = precv_p.lower_by_platform["rocm"] = _receive_lower
+precv_p.lower = ByPlatform(_lower_unsupported, cuda=_receive_lower, rocm=_receive_lower)
 
 
 def _axis_params(name: str, axis_name: Any, perm: Any) -> dict[str, Any]:

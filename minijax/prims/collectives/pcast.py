@@ -22,6 +22,7 @@ from ...base import config, errors, tree, util
 from ...base.errors import ShardingTypeError
 from ...ir import core
 from ...ir.core import Primitive
+from ...ir.facts import Facts
 from ...ir.sharding_rules import manual_axes, missing, ordered, union
 from ...passes.ad_util import core_ops
 from ...types.avals import shaped
@@ -60,8 +61,7 @@ _MOVED: dict[Any, Any] = util.cache({})
 def _cast(name: str, old: str, new: str) -> Primitive:
     """Declare a primitive that casts its operand along its axes from `old` to `new`."""
     prim = Primitive(name)
-    prim.lowers_key_arrays = True
-    prim.makes_nans = False
+    prim.facts = Facts(makes_no_nans=True, lowers_key_arrays=True)
     prim.abstract = lambda x, *, axes: x
     prim.def_sharding(manual=lambda kinds, params: moved(kinds[0], params["axes"], old, new))
     prim.named_axes = named_axes.uses("axes")
@@ -84,8 +84,7 @@ def all_reduce(ctx: Any, x: Any, names: Sequence[Any], groups: Any, combine: Pri
 def _sum(name: str, old: str) -> Primitive:
     """Declare a primitive that sums over its axes, along which its operand is `old`."""
     prim = _cast(name, old, "")
-    prim.lowers_key_arrays = False
-    prim.makes_nans = True
+    prim.facts = Facts()
     prim.impl = None
     prim.lower = lambda ctx, x, *, axes: all_reduce(ctx, x, axes, None, add_p)
     return prim

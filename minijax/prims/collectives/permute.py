@@ -17,7 +17,7 @@ import numpy as np
 
 from ...base import errors, tree
 from ...ir import core
-from ...ir.core import Primitive
+from ...ir.core import ByPlatform, Primitive
 from ...passes.ad_util import Zero, instantiate, is_linear
 from ...passes.batch import batch_flat
 from ...runtime.lowering.context import typed_call
@@ -165,9 +165,8 @@ def _permute_lower(ctx: Any, x: Any, *, axis_name: Any, perm: Pairs) -> Any:
 ppermute_p.abstract = _permute_abstract
 linear_jvp(ppermute_p)
 ppermute_p.transpose = _permute_transpose
-ppermute_p.batch = _permute_batch
-ppermute_p.batch_named = _permute_batch_named
 ppermute_p.named_axes = named_axes.uses("axis_name")
+named_axes.def_batch(ppermute_p, _permute_batch, _permute_batch_named)
 ppermute_p.lower = _permute_lower
 
 
@@ -285,11 +284,9 @@ def _broadcast_lower_cuda(ctx: Any, x: Any, *, axis_name: Any, source: int) -> A
 pbroadcast_p.abstract = _broadcast_abstract
 linear_jvp(pbroadcast_p)
 pbroadcast_p.transpose = _broadcast_transpose
-pbroadcast_p.batch = _broadcast_batch
-pbroadcast_p.batch_named = _broadcast_batch_named
 pbroadcast_p.named_axes = named_axes.uses("axis_name")
-pbroadcast_p.lower = _broadcast_lower
-pbroadcast_p.lower_by_platform["cuda"] = _broadcast_lower_cuda
+named_axes.def_batch(pbroadcast_p, _broadcast_batch, _broadcast_batch_named)
+pbroadcast_p.lower = ByPlatform(_broadcast_lower, cuda=_broadcast_lower_cuda)
 
 
 def pbroadcast(x: Any, axis_name: Any, source: int) -> Any:
@@ -458,10 +455,9 @@ def _ragged_lower_call(ctx, *args, axis_name, axis_index_groups: Groups):
 ragged_all_to_all_p.abstract = _ragged_abstract
 ragged_all_to_all_p.jvp = _ragged_jvp
 ragged_all_to_all_p.transpose = _ragged_transpose
-ragged_all_to_all_p.batch = ragged_all_to_all_p.batch_named = _ragged_batch
+ragged_all_to_all_p.batch = _ragged_batch
 ragged_all_to_all_p.named_axes = named_axes.uses("axis_name")
-ragged_all_to_all_p.lower = _ragged_lower_call
-ragged_all_to_all_p.lower_by_platform["cpu"] = _ragged_lower
+ragged_all_to_all_p.lower = ByPlatform(_ragged_lower_call, cpu=_ragged_lower)
 
 
 def ragged_all_to_all(

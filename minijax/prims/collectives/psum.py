@@ -20,6 +20,7 @@ import numpy as np
 from ...base import tree
 from ...ir import core
 from ...ir.core import Primitive, Tracer, unsupported
+from ...ir.facts import Facts
 from ...ir.sharding_rules import manual_axes
 from ...runtime.arrays.array import Array
 from ...types import dtypes
@@ -90,7 +91,7 @@ def _vary(operands: Sequence[Any], params: dict[str, Any]) -> Any:
     return manual_axes(left, manual.unreduced, manual.reduced)
 
 
-def _reduction(name: str, combine: Primitive, reduce_p: Primitive) -> Primitive:
+def _reduction(name: str, combine: Primitive, reduce_p: Primitive, **facts: Any) -> Primitive:
     """Declare a primitive that reduces over named and positional axes."""
     prim = Primitive(name)
     prim.def_sharding(
@@ -105,13 +106,13 @@ def _reduction(name: str, combine: Primitive, reduce_p: Primitive) -> Primitive:
         core.axis_size(names_only(axes))
         return shaped(_reduced(x.shape, axes), x.dtype)
 
-    def batch(axis, args, dims, *, axes, axis_index_groups):
+    def over_lanes(axis, args, dims, *, axes, axis_index_groups):
         (x,), (d,) = args, dims
         if len(names_only(axes)) < len(axes):
             x, d, axes = named_axes.all_lanes(axis, x, d), 0, _shift_axes(axes)
         return prim.bind(x, axes=axes, axis_index_groups=axis_index_groups), d
 
-    def batch_named(axis, args, dims, *, axes, axis_index_groups):
+    def over_name(axis, args, dims, *, axes, axis_index_groups):
         (x,), (d,) = args, dims
         named_axes.lone_groups(axis_index_groups, axes)
         if axis_index_groups is not None:
@@ -146,18 +147,17 @@ def _reduction(name: str, combine: Primitive, reduce_p: Primitive) -> Primitive:
 
     prim.abstract = abstract
     prim.jvp = unsupported(f"Differentiation rule for {name!r} not implemented")
-    prim.batch = batch
-    prim.batch_named = batch_named
     prim.named_axes = named_axes.uses("axes")
+    named_axes.def_batch(prim, over_lanes, over_name)
     prim.def_sharding(manual=_vary)
     prim.lower = lower
+    prim.facts = Facts(**facts)
     return prim
 
 
 # -------------------------------------------------------------------- psum, pmax, pmin
 
-psum_p = _reduction("psum", add_p, reduce_sum_p)
-psum_p.keeps_nans = True
+psum_p = _reduction("psum", add_p, reduce_sum_p, keeps_nans=True)
 pmax_p = _reduction("pmax", max_p, reduce_max_p)
 pmin_p = _reduction("pmin", min_p, reduce_min_p)
 
@@ -318,7 +318,7 @@ def _extreme(prim: Primitive, x: Any, axis_name: Any, axis_index_groups: Any) ->
 axis_index_p = Primitive("axis_index")
 
 
-def _index_batch_named(axis: Any, args: Any, dims: Any, *, axis_name: Any) -> Any:
+def _index_batch(axis: Any, args: Any, dims: Any, *, axis_name: Any) -> Any:
     return iota(np.int32, axis.size), 0
 
 
@@ -346,8 +346,7 @@ def _index_lower(ctx: Any, *, axis_name: Any) -> Any:
 
 axis_index_p.abstract = lambda *, axis_name: shaped((), dtypes.int32)
 axis_index_p.jvp = unsupported("axis_index has no operand to differentiate by")
-axis_index_p.batch = unsupported("axis_index has no operand to map over")
-axis_index_p.batch_named = _index_batch_named
+axis_index_p.batch = _index_batch
 axis_index_p.named_axes = named_axes.uses("axis_name")
 axis_index_p.def_sharding(
     manual=lambda kinds, params: manual_axes(typed([params["axis_name"]]))

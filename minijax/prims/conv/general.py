@@ -24,6 +24,7 @@ from ...analysis.cost_model import copies
 from ...base import errors
 from ...ir import core
 from ...ir.core import Primitive
+from ...ir.facts import Facts
 from ...passes.ad_util import is_linear
 from ...symbolic.dims import falls_below
 from ...types import dtypes
@@ -657,26 +658,10 @@ def _lower_complex(ctx: Any, lhs: Any, rhs: Any, out: Any, params: Any) -> Any:
     )
 
 
-conv_general_dilated_p.abstract = _conv_abstract
-defjvp(
-    conv_general_dilated_p,
-    [
-        lambda t, ans, lhs, rhs, **p: conv_general_dilated_p.bind(t, rhs, **p),
-        lambda t, ans, lhs, rhs, **p: conv_general_dilated_p.bind(lhs, t, **p),
-    ],
-)
-conv_general_dilated_p.transpose = _conv_transpose
-conv_general_dilated_p.batch = _conv_batch
-conv_general_dilated_p.lower = _conv_lower
-
-
 def _conv_flops(ins: Sequence[Any], outs: Sequence[Any], params: Any) -> int:
     """Count two operations per result element and weight of its feature."""
     features = ins[1].shape[params["dimension_numbers"].rhs_spec[0]]
     return 2 * int(outs[0].size) * (int(ins[1].size) // features)
-
-
-conv_general_dilated_p.flops = _conv_flops
 
 
 def _conv_axes(ins: Sequence[Any], outs: Sequence[Any], params: Any) -> list[list[Any]]:
@@ -709,7 +694,18 @@ def _conv_axes(ins: Sequence[Any], outs: Sequence[Any], params: Any) -> list[lis
     return [left, right]
 
 
-conv_general_dilated_p.axes_of = _conv_axes
+conv_general_dilated_p.abstract = _conv_abstract
+defjvp(
+    conv_general_dilated_p,
+    [
+        lambda t, ans, lhs, rhs, **p: conv_general_dilated_p.bind(t, rhs, **p),
+        lambda t, ans, lhs, rhs, **p: conv_general_dilated_p.bind(lhs, t, **p),
+    ],
+)
+conv_general_dilated_p.transpose = _conv_transpose
+conv_general_dilated_p.batch = _conv_batch
+conv_general_dilated_p.lower = _conv_lower
+conv_general_dilated_p.facts = Facts(axes_of=_conv_axes, flops=_conv_flops, workspace=copies(1))
 
 
 # ---------------------------------------------------------------------------- function
@@ -817,6 +813,3 @@ def _pads(padding, numbers, lhs, rhs, strides, lhs_dilations, rhs_dilations) -> 
             f" of dimensions, but got {len(windows)} and {len(strides)}"
         )
     return tuple(padtype_to_pads(_spatial(lhs, numbers.lhs_spec), windows, strides, padding))
-
-
-conv_general_dilated_p.workspace = copies(1)

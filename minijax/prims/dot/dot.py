@@ -23,13 +23,14 @@ from ...analysis.cost_model import widened
 from ...base import errors
 from ...ir import core
 from ...ir.core import Primitive
+from ...ir.facts import Facts
 from ...ir.sharding_rules import reduction_axes_of
 from ...passes.ad_util import is_linear
 from ...types import dtypes
 from ...types.avals import ShapedArray, shaped
 from ...types.type_sharding import axes_in
 from .. import dtype_arguments
-from ..elementwise import defjvp, keep_nans
+from ..elementwise import defjvp
 from ..math.cast import cast
 from ..shape.shapes import transpose
 from ..sharding_specs import (
@@ -391,6 +392,23 @@ def _dot_pretty(eqn: Any, printer: Any) -> list[tuple[str, Any]]:
     return shown
 
 
+def _dot_flops(ins: Sequence[Any], outs: Sequence[Any], params: Any) -> int:
+    (contracted, _), _ = params["dimension_numbers"]
+    depth = math.prod(ins[0].shape[i] for i in contracted)
+    return 2 * int(outs[0].size) * depth
+
+
+def dot_axes(ins: Sequence[Any], outs: Sequence[Any], params: Any) -> list[list[Any]]:
+    """Return `axes_of`: a result has batch axes, then each operand's remaining axes."""
+    contracted, batches = params["dimension_numbers"]
+    free = [
+        [i for i in range(a.ndim) if i not in (*c, *b)]
+        for a, c, b in zip(ins, contracted, batches, strict=True)
+    ]
+    no_axes = [[None] * len(f) for f in free]
+    return [[*batches[0], *free[0], *no_axes[1]], [*batches[1], *no_axes[0], *free[1]]]
+
+
 dot_general_p.abstract = _dot_abstract
 defjvp(
     dot_general_p,
@@ -402,7 +420,13 @@ defjvp(
 dot_general_p.transpose = _dot_transpose
 dot_general_p.batch = _dot_batch
 dot_general_p.lower = _dot_lower
-dot_general_p.pretty = _dot_pretty
+dot_general_p.facts = Facts(
+    axes_of=dot_axes,
+    keeps_nans=True,
+    flops=_dot_flops,
+    workspace=widened,
+    pretty=_dot_pretty,
+)
 
 
 # ---------------------------------------------------------------------------- functions
@@ -548,30 +572,3 @@ def batch_matmul(lhs: Any, rhs: Any, precision: Any = None) -> Any:
     n = left.ndim
     batch = tuple(range(n - 2))
     return dot_general(lhs, rhs, (((n - 1,), (n - 2,)), (batch, batch)), precision)
-
-
-keep_nans(dot_general_p)
-
-
-def _dot_flops(ins: Sequence[Any], outs: Sequence[Any], params: Any) -> int:
-    (contracted, _), _ = params["dimension_numbers"]
-    depth = math.prod(ins[0].shape[i] for i in contracted)
-    return 2 * int(outs[0].size) * depth
-
-
-dot_general_p.flops = _dot_flops
-
-
-def dot_axes(ins: Sequence[Any], outs: Sequence[Any], params: Any) -> list[list[Any]]:
-    """Return `axes_of`: a result has batch axes, then each operand's remaining axes."""
-    contracted, batches = params["dimension_numbers"]
-    free = [
-        [i for i in range(a.ndim) if i not in (*c, *b)]
-        for a, c, b in zip(ins, contracted, batches, strict=True)
-    ]
-    no_axes = [[None] * len(f) for f in free]
-    return [[*batches[0], *free[0], *no_axes[1]], [*batches[1], *no_axes[0], *free[1]]]
-
-
-dot_general_p.axes_of = dot_axes
-dot_general_p.workspace = widened

@@ -19,7 +19,8 @@ import numpy as np
 
 from ...base import errors
 from ...ir import core
-from ...ir.core import Primitive
+from ...ir.core import ByPlatform, Primitive
+from ...ir.facts import Facts
 from ...passes.ad_util import is_linear
 from ...passes.batch import move_lane
 from ...passes.jvp import jvp_flat
@@ -433,7 +434,6 @@ def _ragged_axes(ins: Sequence[Any], outs: Sequence[Any], params: Any) -> list[A
     return [[*groups, *lhs], [*groups, *rhs], [None] * outs[0].ndim]
 
 
-ragged_dot_general_p.axes_of = _ragged_axes
 ragged_dot_general_p.abstract = _ragged_abstract
 defjvp(
     ragged_dot_general_p,
@@ -445,8 +445,8 @@ defjvp(
 )
 ragged_dot_general_p.transpose = _ragged_transpose
 ragged_dot_general_p.batch = _ragged_batch
-ragged_dot_general_p.lower = _ragged_lower_chlo
-ragged_dot_general_p.lower_by_platform["cpu"] = _ragged_lower
+ragged_dot_general_p.lower = ByPlatform(_ragged_lower_chlo, cpu=_ragged_lower)
+ragged_dot_general_p.facts = Facts(axes_of=_ragged_axes)
 
 
 def ragged_dot_general(

@@ -15,14 +15,14 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 
-from ...analysis.key_use import FORWARDS, KeyUse
 from ...base.util import canonical_axis
 from ...ir import core
+from ...ir.facts import FORWARDS, KeyUse
 from ...passes.ad_util import Zero, instantiate, is_linear
 from ...symbolic.dims import SymbolicDim, exceeds
 from ...types import dtypes
 from ...types.avals import shaped
-from ..elementwise import def_makes_no_nans, keep_finite, move_elements, same_dtype
+from ..elementwise import same_dtype
 from ..math.algebraic import add
 from ..math.cast import convert_element_type
 from ..math.logic import lt, select_n
@@ -226,6 +226,17 @@ def _dynamic_slice_lower(ctx: Any, x: Any, *starts: Any, slice_sizes: Any) -> An
     return ctx.op("dynamic_slice", ctx.avals_out[0], x, *starts, slice_sizes=sizes)
 
 
+def _full_axes(shape: Sequence[int], box: Sequence[int]) -> list[int | None]:
+    """Return the axes along which a slice is the full axis, so that its start is 0."""
+    return [i if n == m else None for i, (n, m) in enumerate(zip(shape, box, strict=True))]
+
+
+def _slice_bounds(x, *starts, slice_sizes, **_):
+    shape = core.aval_of(x).shape
+    last = [n - m for n, m in zip(shape, slice_sizes, strict=True)]
+    return shape, list(starts), range(len(shape)), last
+
+
 dynamic_slice_p = primitive(
     "dynamic_slice",
     type=_dynamic_slice_type,
@@ -234,16 +245,16 @@ dynamic_slice_p = primitive(
     batch=_dynamic_slice_batch,
     lower=_dynamic_slice_lower,
     specs=slice_specs,
+    data_movement="moved",
+    axes_of=lambda ins, outs, params: [
+        _full_axes(ins[0].shape, outs[0].shape),
+        *[[None] * outs[0].ndim] * (len(ins) - 1),
+    ],
+    makes_no_nans=True,
+    keeps_finite=True,
+    bounds=_slice_bounds,
+    uses_keys=FORWARDS,
 )
-dynamic_slice_p.axes_of = lambda ins, outs, params: [
-    _full_axes(ins[0].shape, outs[0].shape),
-    *[[None] * outs[0].ndim] * (len(ins) - 1),
-]
-
-
-def _full_axes(shape: Sequence[int], box: Sequence[int]) -> list[int | None]:
-    """Return the axes along which a slice is the full axis, so that its start is 0."""
-    return [i if n == m else None for i, (n, m) in enumerate(zip(shape, box, strict=True))]
 
 
 def dynamic_slice(
@@ -348,12 +359,19 @@ dynamic_update_slice_p = primitive(
     batch=_update_batch,
     lower=lambda ctx, *xs: ctx.op("dynamic_update_slice", ctx.avals_out[0], *xs),
     specs=lambda specs, *_: [specs[0]],
+    data_movement="moved",
+    axes_of=lambda ins, outs, params: [
+        list(range(outs[0].ndim)),
+        _full_axes(ins[1].shape, outs[0].shape),
+        *[[None] * outs[0].ndim] * (len(ins) - 2),
+    ],
+    makes_no_nans=True,
+    keeps_finite=True,
+    bounds=lambda x, update, *starts, **_: _slice_bounds(
+        x, *starts, slice_sizes=core.aval_of(update).shape
+    ),
+    uses_keys=KeyUse({1: True}, forwards={0: 0}),
 )
-dynamic_update_slice_p.axes_of = lambda ins, outs, params: [
-    list(range(outs[0].ndim)),
-    _full_axes(ins[1].shape, outs[0].shape),
-    *[[None] * outs[0].ndim] * (len(ins) - 2),
-]
 
 
 def dynamic_update_slice(
@@ -520,22 +538,3 @@ def dynamic_update_index_in_dim(
     return dynamic_update_slice_in_dim(
         operand, update, index, axis, allow_negative_indices=allow_negative_indices
     )
-
-
-def _slice_bounds(x, *starts, slice_sizes, **_):
-    shape = core.aval_of(x).shape
-    last = [n - m for n, m in zip(shape, slice_sizes, strict=True)]
-    return shape, list(starts), range(len(shape)), last
-
-
-dynamic_slice_p.bounds = _slice_bounds
-dynamic_update_slice_p.bounds = lambda x, update, *starts, **_: _slice_bounds(
-    x, *starts, slice_sizes=core.aval_of(update).shape
-)
-def_makes_no_nans(dynamic_slice_p, dynamic_update_slice_p)
-keep_finite(dynamic_slice_p, dynamic_update_slice_p)
-
-
-dynamic_slice_p.uses_keys = FORWARDS
-dynamic_update_slice_p.uses_keys = KeyUse({1: True}, forwards={0: 0})
-move_elements(dynamic_slice_p, dynamic_update_slice_p)

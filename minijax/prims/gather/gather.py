@@ -19,10 +19,10 @@ from typing import Any
 import numpy as np
 
 from ...analysis.cost_model import copies
-from ...analysis.key_use import FORWARDS
 from ...base.util import canonical_axis, named_after
 from ...ir import core
 from ...ir.core import Primitive
+from ...ir.facts import FORWARDS, Facts
 from ...ir.jaxpr import ClosedJaxpr
 from ...passes.ad_util import Zero, core_ops, instantiate, is_linear
 from ...passes.batch import lane_to_front
@@ -250,9 +250,6 @@ def _gather_specs(specs: Any, avals: Any, outs: Any, params: Any) -> list[Any]:
 
 
 gather_p.def_sharding(specs=_gather_specs)
-gather_p.bounds = _gather_bounds
-gather_p.makes_nans = False
-gather_p.is_data_movement = True
 
 
 def _gather_axes(ins: Any, outs: Any, params: Any) -> list[Any]:
@@ -270,7 +267,13 @@ def _gather_axes(ins: Any, outs: Any, params: Any) -> list[Any]:
     return [axes, [None] * outs[0].ndim]
 
 
-gather_p.axes_of = _gather_axes
+gather_p.facts = Facts(
+    data_movement="moved",
+    axes_of=_gather_axes,
+    makes_no_nans=True,
+    bounds=_gather_bounds,
+    uses_keys=FORWARDS,
+)
 
 
 def gather(
@@ -596,18 +599,21 @@ def _scatter_axes(ins: Any, outs: Any, params: Any) -> list[Any]:
     return [list(range(out.ndim)), [None] * out.ndim, axes]
 
 
-def scatter_primitive(name: str) -> Primitive:
+def scatter_primitive(name: str, **facts: Any) -> Primitive:
     """Declare a scatter, except its jvp and transpose."""
     prim = Primitive(name)
     prim.abstract = _scatter_type
     prim.def_sharding(specs=_scatter_specs)
     prim.batch = _scatter_batch(prim)
     prim.lower = _scatter_lower
-    prim.bounds = _scatter_bounds
-    prim.makes_nans = False
-    prim.flops = lambda ins, outs, params: ins[2].size
-    prim.axes_of = _scatter_axes
-    prim.workspace = copies(0)
+    prim.facts = Facts(
+        axes_of=_scatter_axes,
+        makes_no_nans=True,
+        bounds=_scatter_bounds,
+        flops=lambda ins, outs, params: ins[2].size,
+        workspace=copies(0),
+        **facts,
+    )
     return prim
 
 
@@ -658,10 +664,9 @@ def _linear_scatter(prim: Primitive) -> None:
     prim.jvp = jvp
 
 
-scatter_add_p = scatter_primitive("scatter-add")
+scatter_add_p = scatter_primitive("scatter-add", data_movement="back")
 _linear_scatter(scatter_add_p)
 scatter_add_p.transpose = _scatter_add_transpose(lambda ct: ct)
-scatter_add_p.is_data_movement = "back"
 
 scatter_sub_p = scatter_primitive("scatter-sub")
 _linear_scatter(scatter_sub_p)
@@ -690,6 +695,3 @@ def scatter_sub() -> None:
       >>> scatter_sub(jnp.zeros(3), jnp.array([[1], [1]]), jnp.ones(2), points)
       Array([ 0., -2.,  0.], dtype=float32)
     """
-
-
-gather_p.uses_keys = FORWARDS

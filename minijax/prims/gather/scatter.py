@@ -12,9 +12,9 @@ from typing import Any
 
 import numpy as np
 
-from ...analysis.key_use import KeyUse
 from ...ir import core
 from ...ir.core import Primitive
+from ...ir.facts import KeyUse
 from ...passes.ad_util import Zero, instantiate, is_linear
 from ...passes.stage import stage
 from ...types import dtypes
@@ -260,10 +260,9 @@ def _scatter_transpose(ct, x, indices, updates, **params) -> list[Any]:
     return [operand_ct, None, updates_ct]
 
 
-scatter_p = scatter_primitive("scatter")
+scatter_p = scatter_primitive("scatter", uses_keys=KeyUse({2: True}, forwards={0: 0}))
 scatter_p.jvp = _scatter_jvp
 scatter_p.transpose = _scatter_transpose
-scatter_p.uses_keys = KeyUse({2: True}, forwards={0: 0})
 
 
 @scatter_function(scatter_p, None)

@@ -15,7 +15,8 @@ import numpy as np
 
 from ...analysis.cost_model import copies
 from ...ir import core
-from ...ir.core import Primitive
+from ...ir.core import ByPlatform, Primitive
+from ...ir.facts import Facts
 from ...passes.ad_util import Zero
 from ...symbolic.dims import min_dim
 from ...types import dtypes
@@ -232,6 +233,7 @@ lu_p.abstract = _lu_abstract
 lu_p.jvp = _lu_jvp
 batch_matrices(lu_p)
 lu_p.lower = _lu_lower
+lu_p.facts = Facts(flops=matrix_flops(1.0, -1 / 3), workspace=copies(1))
 
 
 def lu(x: Any) -> list[Any]:
@@ -314,8 +316,7 @@ def _symmetric_lower_cuda(ctx, a, c, *, alpha: float, beta: float):
 symmetric_product_p.abstract = _symmetric_abstract
 no_jvp(symmetric_product_p)
 batch_matrices(symmetric_product_p)
-symmetric_product_p.lower = _symmetric_lower
-symmetric_product_p.lower_by_platform["cuda"] = _symmetric_lower_cuda
+symmetric_product_p.lower = ByPlatform(_symmetric_lower, cuda=_symmetric_lower_cuda)
 
 
 def symmetric_product(
@@ -349,7 +350,3 @@ def symmetric_product(
         low = lower_triangle(out)
         out = add(low, transpose_matrix(strictly_lower(out)))
     return out
-
-
-lu_p.flops = matrix_flops(1.0, -1 / 3)
-lu_p.workspace = copies(1)

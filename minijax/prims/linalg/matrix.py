@@ -16,7 +16,7 @@ import numpy as np
 
 from ...base import errors
 from ...ir import core
-from ...ir.core import Primitive, unsupported
+from ...ir.core import ByPlatform, Primitive, unsupported
 from ...passes.batch import move_lane
 from ...types import dtypes
 from ..dot.dot import dot_general
@@ -107,8 +107,6 @@ def no_jvp(prim: Primitive) -> None:
 
 def only_on(prim: Primitive, lower: Callable[..., Any], *platforms: str) -> None:
     """Set the lowering on some platforms; raise on all others."""
-    for platform in platforms:
-        prim.lower_by_platform[platform] = lower
 
     def missing(ctx: Any, *_: Any, **__: Any) -> Any:
         raise errors.error(
@@ -118,7 +116,7 @@ def only_on(prim: Primitive, lower: Callable[..., Any], *platforms: str) -> None
             tries=[f"run it on {' or '.join(platforms)}"],
         )
 
-    prim.lower = missing
+    prim.lower = ByPlatform(missing, **dict.fromkeys(platforms, lower))
 
 
 # ----------------------------------------------------------------------------- products

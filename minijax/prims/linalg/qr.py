@@ -19,7 +19,8 @@ import numpy as np
 
 from ...analysis.cost_model import copies
 from ...ir import core
-from ...ir.core import Primitive
+from ...ir.core import ByPlatform, Primitive
+from ...ir.facts import Facts
 from ...passes.ad_util import Zero
 from ...symbolic.dims import max_dim, min_dim
 from ...types import dtypes
@@ -114,11 +115,12 @@ geqrf_p.abstract = _geqrf_abstract
 no_jvp(geqrf_p)
 batch_matrices(geqrf_p)
 geqrf_p.lower = _geqrf_lower
-geqrf_p.flops = matrix_flops(2.0, -2 / 3)
+geqrf_p.facts = Facts(flops=matrix_flops(2.0, -2 / 3), workspace=copies(1.5))
 geqp3_p.abstract = _geqp3_abstract
 no_jvp(geqp3_p)
 batch_matrices(geqp3_p)
 only_on(geqp3_p, _geqp3_lower, "cpu", "cuda")
+geqp3_p.facts = Facts(workspace=copies(1.5))
 
 
 householder_product_p = Primitive("householder_product")
@@ -168,7 +170,7 @@ no_jvp(householder_product_p)
 householder_product_p.def_sharding(specs=batched_specs(2, 1))
 batch_matrices(householder_product_p)
 householder_product_p.lower = _product_lower
-householder_product_p.flops = matrix_flops(2.0, -2 / 3)
+householder_product_p.facts = Facts(flops=matrix_flops(2.0, -2 / 3), workspace=copies(1.5))
 
 
 def householder_product(a: Any, taus: Any) -> Any:
@@ -266,8 +268,8 @@ ormqr_p.abstract = _ormqr_abstract
 no_jvp(ormqr_p)
 ormqr_p.def_sharding(specs=batched_specs(2, 1, 2))
 batch_matrices(ormqr_p)
-ormqr_p.lower = _ormqr_lower_plain
-ormqr_p.lower_by_platform.update(cpu=_ormqr_lower, cuda=_ormqr_lower)
+ormqr_p.lower = ByPlatform(_ormqr_lower_plain, cpu=_ormqr_lower, cuda=_ormqr_lower)
+ormqr_p.facts = Facts(workspace=copies(1.5))
 
 
 def ormqr(a: Any, taus: Any, c: Any, *, left: bool = True, transpose: bool = False) -> Any:
@@ -436,7 +438,7 @@ qr_p.abstract = _qr_abstract
 qr_p.jvp = _qr_jvp
 batch_matrices(qr_p)
 qr_p.lower = _qr_lower
-qr_p.flops = matrix_flops(4.0, -4 / 3)
+qr_p.facts = Facts(flops=matrix_flops(4.0, -4 / 3), workspace=copies(1.5))
 
 
 def qr(
@@ -509,6 +511,7 @@ hessenberg_p.abstract = _hessenberg_abstract
 no_jvp(hessenberg_p)
 batch_matrices(hessenberg_p)
 only_on(hessenberg_p, _hessenberg_lower, "cpu")
+hessenberg_p.facts = Facts(workspace=copies(1.5))
 
 
 def hessenberg(a: Any) -> tuple[Any, Any]:
@@ -572,6 +575,7 @@ tridiagonal_p.abstract = _tridiagonal_abstract
 no_jvp(tridiagonal_p)
 batch_matrices(tridiagonal_p)
 only_on(tridiagonal_p, _tridiagonal_lower, "cpu", "cuda")
+tridiagonal_p.facts = Facts(workspace=copies(1.5))
 
 
 def tridiagonal(a: Any, *, lower: bool = True) -> tuple[Any, Any, Any, Any]:
@@ -592,15 +596,3 @@ def tridiagonal(a: Any, *, lower: bool = True) -> tuple[Any, Any, Any, Any]:
     """
     packed, diagonal, off_diagonal, taus = tridiagonal_p.bind(a, lower=bool(lower))
     return packed, diagonal, off_diagonal, taus
-
-
-for _prim in (
-    geqrf_p,
-    geqp3_p,
-    householder_product_p,
-    ormqr_p,
-    qr_p,
-    hessenberg_p,
-    tridiagonal_p,
-):
-    _prim.workspace = copies(1.5)

@@ -17,7 +17,8 @@ import numpy as np
 from ...analysis.cost_model import copies
 from ...base import errors
 from ...ir import core
-from ...ir.core import Primitive, unsupported
+from ...ir.core import ByPlatform, Primitive, unsupported
+from ...ir.facts import Facts
 from ...passes import ad_util
 from ...passes.ad_util import Zero, is_linear
 from ...passes.batch import move_lane
@@ -65,9 +66,6 @@ def _tri_axes(ins: Sequence[Any], outs: Sequence[Any], params: Any) -> list[Any]
     axes: list[Any] = list(range(n))
     axes[axis] = (axis, reach)
     return [mixed(n, (n - 2, n - 1)), axes]
-
-
-triangular_solve_p.axes_of = _tri_axes
 
 
 @weak_if_operands
@@ -197,7 +195,11 @@ triangular_solve_p.jvp = _tri_jvp
 triangular_solve_p.transpose = _tri_transpose
 triangular_solve_p.batch = _tri_batch
 triangular_solve_p.lower = _tri_lower
-triangular_solve_p.flops = lambda ins, outs, params: ins[0].shape[-1] * outs[0].size
+triangular_solve_p.facts = Facts(
+    axes_of=_tri_axes,
+    flops=lambda ins, outs, params: ins[0].shape[-1] * outs[0].size,
+    workspace=copies(1),
+)
 
 
 def triangular_solve(
@@ -308,7 +310,7 @@ cholesky_p.abstract = _cholesky_abstract
 cholesky_p.jvp = _cholesky_jvp
 batch_matrices(cholesky_p)
 cholesky_p.lower = _cholesky_lower
-cholesky_p.flops = matrix_flops(1 / 3)
+cholesky_p.facts = Facts(flops=matrix_flops(1 / 3), workspace=copies(1))
 
 
 def cholesky(x: Any, *, symmetrize_input: bool = True) -> Any:
@@ -406,8 +408,8 @@ cholesky_update_p.jvp = unsupported(
     "Differentiation rule for 'cholesky_update' not implemented"
 )
 cholesky_update_p.batch = unsupported("Batching rule for 'cholesky_update' not implemented")
-cholesky_update_p.lower = _update_lower
-cholesky_update_p.lower_by_platform["cuda"] = _update_lower_cuda
+cholesky_update_p.lower = ByPlatform(_update_lower, cuda=_update_lower_cuda)
+cholesky_update_p.facts = Facts(workspace=copies(1))
 
 
 def cholesky_update(r_matrix: Any, w_vector: Any) -> Any:
@@ -433,10 +435,6 @@ def cholesky_update(r_matrix: Any, w_vector: Any) -> Any:
 # ------------------------------------------------------------------- tridiagonal_solve
 
 tridiagonal_solve_p = Primitive("tridiagonal_solve")
-tridiagonal_solve_p.axes_of = lambda ins, outs, params: [
-    *[mixed(ins[3].ndim, (ins[3].ndim - 2, ins[3].ndim - 1))] * 3,
-    mixed(ins[3].ndim, (ins[3].ndim - 2,)),
-]
 
 
 @weak_if_operands
@@ -584,9 +582,16 @@ tridiagonal_solve_p.jvp = _tridiagonal_jvp
 tridiagonal_solve_p.transpose = _tridiagonal_transpose
 tridiagonal_solve_p.def_sharding(specs=batched_specs(1, 1, 1, 2))
 batch_matrices(tridiagonal_solve_p, vectors=True)
-tridiagonal_solve_p.lower = _tridiagonal_lower_plain
-tridiagonal_solve_p.lower_by_platform["cpu"] = _tridiagonal_lower
-tridiagonal_solve_p.lower_by_platform["cuda"] = _tridiagonal_lower_cuda
+tridiagonal_solve_p.lower = ByPlatform(
+    _tridiagonal_lower_plain, cpu=_tridiagonal_lower, cuda=_tridiagonal_lower_cuda
+)
+tridiagonal_solve_p.facts = Facts(
+    axes_of=lambda ins, outs, params: [
+        *[mixed(ins[3].ndim, (ins[3].ndim - 2, ins[3].ndim - 1))] * 3,
+        mixed(ins[3].ndim, (ins[3].ndim - 2,)),
+    ],
+    workspace=copies(1),
+)
 
 
 def tridiagonal_solve(
@@ -612,7 +617,3 @@ def tridiagonal_solve(
       Array([1., 1., 1.], dtype=float32)
     """
     return tridiagonal_solve_p.bind(dl, d, du, b, perturb_singular=bool(perturb_singular))
-
-
-for _prim in (triangular_solve_p, cholesky_p, cholesky_update_p, tridiagonal_solve_p):
-    _prim.workspace = copies(1)

@@ -28,6 +28,7 @@ from ...analysis.cost_model import copies
 from ...base import errors
 from ...ir import core
 from ...ir.core import Primitive
+from ...ir.facts import Facts
 from ...passes import ad_util
 from ...passes.ad_util import Zero
 from ...types import dtypes
@@ -329,7 +330,7 @@ eigh_p.abstract = _eigh_abstract
 eigh_p.jvp = _eigh_jvp
 batch_matrices(eigh_p)
 eigh_p.lower = _eigh_lower
-eigh_p.flops = matrix_flops(9.0)
+eigh_p.facts = Facts(flops=matrix_flops(9.0), workspace=copies(2))
 
 
 # `eigh` inside its derivatives.  If `last`, the jvp of this equation is a derivative of third
@@ -375,7 +376,7 @@ eigh_frame_p.jvp = _frame_jvp
 eigh_frame_p.linearize = _frame_linearize
 batch_matrices(eigh_frame_p)
 eigh_frame_p.lower = _frame_lower
-eigh_frame_p.flops = matrix_flops(9.0)
+eigh_frame_p.facts = Facts(flops=matrix_flops(9.0), workspace=copies(2))
 
 
 def eigh(
@@ -632,6 +633,7 @@ eig_p.abstract = _eig_abstract
 eig_p.jvp = _eig_jvp
 batch_matrices(eig_p)
 only_on(eig_p, _eig_lower, "cpu", "cuda")
+eig_p.facts = Facts(workspace=copies(6))
 
 
 def eig(
@@ -727,6 +729,7 @@ schur_p.abstract = _schur_abstract
 no_jvp(schur_p)
 batch_matrices(schur_p)
 only_on(schur_p, _schur_lower, "cpu")
+schur_p.facts = Facts(workspace=copies(2))
 
 
 def schur(
@@ -764,7 +767,3 @@ def schur(
         sort_eig_vals=bool(sort_eig_vals),
         select_callable=select_callable,
     )
-
-
-eigh_p.workspace = eigh_frame_p.workspace = schur_p.workspace = copies(2)
-eig_p.workspace = copies(6)

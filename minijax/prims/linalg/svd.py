@@ -23,6 +23,7 @@ import numpy as np
 from ...analysis.cost_model import copies
 from ...ir import core
 from ...ir.core import Primitive
+from ...ir.facts import Facts
 from ...passes.ad_util import Zero
 from ...symbolic.dims import min_dim
 from ...types import dtypes
@@ -362,7 +363,7 @@ svd_p.abstract = _svd_abstract
 svd_p.jvp = _svd_jvp
 batch_matrices(svd_p)
 svd_p.lower = _svd_lower
-svd_p.flops = matrix_flops(6.0, 20.0)
+svd_p.facts = Facts(flops=matrix_flops(6.0, 20.0), workspace=copies(2))
 
 
 # `svd` inside its derivatives, as `eigh_frame` is `eigh` inside its derivatives.
@@ -406,7 +407,7 @@ batch_matrices(svd_frame_p)
 svd_frame_p.lower = lambda ctx, x, *, last, algorithm: _svd_lower(
     ctx, x, algorithm=algorithm, full_matrices=False, compute_uv=True, subset_by_index=None
 )
-svd_frame_p.flops = matrix_flops(6.0, 20.0)
+svd_frame_p.facts = Facts(flops=matrix_flops(6.0, 20.0), workspace=copies(2))
 
 
 def svd(
@@ -611,6 +612,3 @@ def _leading_block(x: Any, sizes: tuple[Any, Any]) -> Any:
         inside = lt(positions, broadcast_in_dim(cast(size, dtypes.int32), shape, ()))
         x = select(inside, x, filled(x, 0))
     return x
-
-
-svd_p.workspace = svd_frame_p.workspace = copies(2)

@@ -91,10 +91,12 @@ def lower_accurate(op: str) -> Rule:
 
 
 def accurate(
-    name: str, lower: str | Rule, tangent: Rule, accepts: frozenset[str] = INEXACT
+    name: str,
+    lower: str | Rule,
+    tangent: Rule,
+    accepts: frozenset[str] = INEXACT,
+    **facts: Any,
 ) -> Primitive:
     """Declare a function of one operand with a param `accuracy`, printed unless None."""
     rule = lower_accurate(lower) if isinstance(lower, str) else lower
-    prim = nary(name, [accepts], lower=rule, jvp=[tangent])
-    prim.pretty = {"accuracy": None}
-    return prim
+    return nary(name, [accepts], lower=rule, jvp=[tangent], pretty={"accuracy": None}, **facts)

@@ -61,7 +61,7 @@ def _neg_transpose(ct: Any, x: Any) -> list[Any]:
     return [neg_p.bind(ct)]
 
 
-neg_p = nary("neg", [NUMBER], lower="negate")
+neg_p = nary("neg", [NUMBER], lower="negate", keeps_nans=True, makes_no_nans=True)
 linear_in_first(neg_p, _neg_transpose)
 
 
@@ -109,7 +109,7 @@ def _add_transpose(ct: Any, x: Any, y: Any) -> list[Any]:
     return [unbroadcast(ct, a.aval) if is_linear(a) else None for a in (x, y)]
 
 
-add_p = nary("add", [NUMBER, NUMBER], lower="add")
+add_p = nary("add", [NUMBER, NUMBER], lower="add", keeps_nans=True)
 _sum_jvp(add_p, minus=False)
 add_p.transpose = _add_transpose
 add_p.def_sharding(linear_in="together")
@@ -138,7 +138,7 @@ def _sub_transpose(ct: Any, x: Any, y: Any) -> list[Any]:
     ]
 
 
-sub_p = nary("sub", [NUMBER, NUMBER], lower="subtract")
+sub_p = nary("sub", [NUMBER, NUMBER], lower="subtract", keeps_nans=True)
 _sum_jvp(sub_p, minus=True)
 sub_p.transpose = _sub_transpose
 sub_p.def_sharding(linear_in="together")
@@ -169,8 +169,13 @@ def _add_any_lower(ctx: Any, x: Any, y: Any) -> Any:
 
 
 _lower_add = lower_elementwise("add")
-add_any_p = nary("add_any", [ANY | KEY, ANY | KEY], lower=_add_any_lower)
-add_any_p.lowers_key_arrays = True
+add_any_p = nary(
+    "add_any",
+    [ANY | KEY, ANY | KEY],
+    lower=_add_any_lower,
+    keeps_nans=True,
+    lowers_key_arrays=True,
+)
 linear_jvp(add_any_p)
 add_any_p.transpose = _add_transpose
 
@@ -227,7 +232,9 @@ def _lower_mul(ctx: Any, x: Any, y: Any, *, out_dtype: Any = None) -> Any:
     return ctx.op("multiply", out, *broadcast_operands(ctx, operands, out.shape))
 
 
-mul_p = nary("mul", [NUMBER, NUMBER], lower=_lower_mul, transpose=_mul_transpose)
+mul_p = nary(
+    "mul", [NUMBER, NUMBER], lower=_lower_mul, transpose=_mul_transpose, keeps_nans=True
+)
 mul_p.abstract = _mul_abstract
 mul_p.jvp = _mul_jvp
 mul_p.def_sharding(linear_in="product")
@@ -301,8 +308,8 @@ div_p = nary(
         lambda t, ans, x, y, accuracy=None: mul(neg(t), mul(ans, reciprocal(y))),
     ],
     transpose=_div_transpose,
+    divisor=1,
 )
-div_p.divisor = 1
 
 
 def div(x: Any, y: Any, *, accuracy: Any = None) -> Any:
@@ -370,6 +377,7 @@ square_p = nary(
     [NUMBER],
     lower=_lower_square,
     jvp=[lambda t, ans, x: mul(t, mul(derivative_constant(x, 2), x))],
+    keeps_nans=True,
 )
 
 
@@ -480,6 +488,7 @@ sqrt_p = accurate(
     "sqrt",
     with_signs(lower_accurate("sqrt"), imag="imag"),
     lambda t, ans, x, accuracy=None: mul(t, div(derivative_constant(x, 0.5), ans)),
+    keeps_nans=True,
 )
 
 
@@ -529,7 +538,7 @@ def _cbrt_tangent(t: Any, ans: Any, x: Any, *, accuracy: Any = None) -> Any:
     return mul(t, mul(mul(derivative_constant(x, 1 / 3), inverse), inverse))
 
 
-cbrt_p = accurate("cbrt", "cbrt", _cbrt_tangent, FLOAT)
+cbrt_p = accurate("cbrt", "cbrt", _cbrt_tangent, FLOAT, keeps_nans=True)
 
 
 def cbrt(x: Any, *, accuracy: Any = None) -> Any:
@@ -547,7 +556,3 @@ def cbrt(x: Any, *, accuracy: Any = None) -> Any:
       Array(2., dtype=float32, weak_type=True)
     """
     return cbrt_p.bind(x, accuracy=accuracy)
-
-
-keep_nans(neg_p, add_p, sub_p, mul_p, add_any_p, square_p, sqrt_p, cbrt_p)
-def_makes_no_nans(neg_p)

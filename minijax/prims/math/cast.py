@@ -15,10 +15,10 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 
-from ...analysis.key_use import FORWARDS
 from ...base import errors
 from ...ir import core
 from ...ir.core import Primitive
+from ...ir.facts import FORWARDS, Facts
 from ...passes.ad_util import Zero, core_ops
 from ...runtime.arrays.transfers import put_numpy, typed_constant
 from ...runtime.lowering.context import physical
@@ -111,10 +111,15 @@ convert_element_type_p.jvp = convert_jvp
 convert_element_type_p.transpose = convert_transpose
 batch_elementwise(convert_element_type_p)
 convert_element_type_p.lower = lower_convert
-convert_element_type_p.lowers_key_arrays = True
 convert_element_type_p.def_sharding(specs=first_operand_specs, linear_in="first")
-convert_element_type_p.uses_keys = FORWARDS
-convert_element_type_p.pretty = {"sharding": None}
+convert_element_type_p.facts = Facts(
+    elementwise=True,
+    makes_no_nans=True,
+    keeps_nans=True,
+    uses_keys=FORWARDS,
+    lowers_key_arrays=True,
+    pretty={"sharding": None},
+)
 
 
 def cast(x: Any, dtype: Any, weak_type: bool = False) -> Any:
@@ -289,6 +294,7 @@ bitcast_convert_type_p.abstract = bitcast_abstract
 zero_jvp(bitcast_convert_type_p)
 bitcast_convert_type_p.batch = bitcast_batch
 bitcast_convert_type_p.lower = lower_bitcast
+bitcast_convert_type_p.facts = Facts(makes_no_nans=True)
 
 
 def bitcast_convert_type(operand: Any, new_dtype: Any) -> Any:
@@ -335,7 +341,13 @@ def lower_reduce_precision(ctx, x, *, exponent_bits: int, mantissa_bits: int):
     )
 
 
-reduce_precision_p = nary("reduce_precision", [FLOAT], lower=lower_reduce_precision)
+reduce_precision_p = nary(
+    "reduce_precision",
+    [FLOAT],
+    lower=lower_reduce_precision,
+    makes_no_nans=True,
+    keeps_nans=True,
+)
 linear_in_first(reduce_precision_p, reduce_precision_transpose)
 
 
@@ -368,8 +380,3 @@ def reduce_precision(operand: Any, exponent_bits: int, mantissa_bits: int) -> An
             f"reduce_precision: mantissa_bits must be non-negative; got {mantissa}"
         )
     return reduce_precision_p.bind(operand, exponent_bits=exponent, mantissa_bits=mantissa)
-
-
-def_makes_no_nans(convert_element_type_p, bitcast_convert_type_p, reduce_precision_p)
-keep_nans(convert_element_type_p, reduce_precision_p)
-convert_element_type_p.elementwise = True

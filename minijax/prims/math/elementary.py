@@ -153,6 +153,7 @@ logistic_slope_p = nary(
     [FLOAT],
     lower=_lower_logistic_slope,
     jvp=[lambda t, ans, x: mul(t, mul(ans, tanh(mul(x, derivative_constant(x, -0.5)))))],
+    keeps_finite=True,
 )
 
 
@@ -164,7 +165,7 @@ def _logistic_tangent(t: Any, ans: Any, x: Any, *, accuracy: Any = None) -> Any:
     return mul(t, mul(ans, rest))
 
 
-logistic_p = accurate("logistic", _lower_logistic, _logistic_tangent)
+logistic_p = accurate("logistic", _lower_logistic, _logistic_tangent, keeps_finite=True)
 
 
 def logistic(x: Any, *, accuracy: Any = None) -> Any:
@@ -186,7 +187,7 @@ def logistic(x: Any, *, accuracy: Any = None) -> Any:
 
 # ---- logarithms
 
-log_p = accurate("log", "log", lambda t, ans, x, accuracy=None: div(t, x))
+log_p = accurate("log", "log", lambda t, ans, x, accuracy=None: div(t, x), keeps_nans=True)
 
 
 def log(x: Any, *, accuracy: Any = None) -> Any:
@@ -210,6 +211,7 @@ log1p_p = accurate(
     "log1p",
     lower_log1p(lower_accurate("log_plus_one")),
     lambda t, ans, x, accuracy=None: div(t, add(x, const(x, 1))),
+    keeps_nans=True,
 )
 
 
@@ -432,6 +434,7 @@ sin_p = accurate(
     "sin",
     partial(_lower_circular, cosine=False),
     lambda t, ans, x, accuracy=None: mul(t, cos(x, accuracy=accuracy)),
+    keeps_nans=True,
 )
 
 
@@ -456,6 +459,7 @@ cos_p = accurate(
     "cos",
     partial(_lower_circular, cosine=True),
     lambda t, ans, x, accuracy=None: neg(mul(t, sin(x, accuracy=accuracy))),
+    keeps_nans=True,
 )
 
 
@@ -480,6 +484,7 @@ tan_p = accurate(
     "tan",
     with_signs(lower_accurate("tan"), real="real or"),
     lambda t, ans, x, accuracy=None: mul(t, add(derivative_constant(x, 1), square(ans))),
+    keeps_nans=True,
 )
 
 
@@ -560,7 +565,7 @@ def _atan_tangent(t: Any, ans: Any, x: Any) -> Any:
     return div(t, add(derivative_constant(x, 1), square(x)))
 
 
-atan_p = nary("atan", [INEXACT], lower=lower_atan, jvp=[_atan_tangent])
+atan_p = nary("atan", [INEXACT], lower=lower_atan, jvp=[_atan_tangent], keeps_finite=True)
 
 
 def atan(x: Any) -> Any:
@@ -593,6 +598,7 @@ atan2_p = nary(
         lambda t, ans, x, y: mul(t, _slope_of_angle(x, y, False)),
         lambda t, ans, x, y: mul(neg(t), _slope_of_angle(x, y, True)),
     ],
+    keeps_finite=True,
 )
 
 
@@ -665,12 +671,14 @@ sinh_p = nary(
     [INEXACT],
     lower=partial(_lower_hyperbolic, cosine=False),
     jvp=[lambda t, ans, x: mul(t, cosh(x))],
+    keeps_nans=True,
 )
 cosh_p = nary(
     "cosh",
     [INEXACT],
     lower=partial(_lower_hyperbolic, cosine=True),
     jvp=[lambda t, ans, x: mul(t, sinh(x))],
+    keeps_nans=True,
 )
 
 
@@ -725,6 +733,7 @@ tanh_slope_p = nary(
     [FLOAT],
     lower=_lower_tanh_slope,
     jvp=[lambda t, ans, x: mul(t, mul(mul(derivative_constant(x, -2), tanh(x)), ans))],
+    keeps_finite=True,
 )
 
 
@@ -739,7 +748,9 @@ def _tanh_tangent(t: Any, ans: Any, x: Any, *, accuracy: Any = None) -> Any:
     return mul(t, mul(const(x, 4), mul(up, down)))
 
 
-tanh_p = accurate("tanh", with_signs(lower_accurate("tanh"), imag="imag or"), _tanh_tangent)
+tanh_p = accurate(
+    "tanh", with_signs(lower_accurate("tanh"), imag="imag or"), _tanh_tangent, keeps_finite=True
+)
 
 
 def tanh(x: Any, *, accuracy: Any = None) -> Any:
@@ -770,6 +781,7 @@ asinh_p = nary(
     [INEXACT],
     lower=with_signs("chlo.asinh", real="real", imag="imag"),
     jvp=[_asinh_tangent],
+    keeps_nans=True,
 )
 
 
@@ -796,7 +808,11 @@ def _acosh_tangent(t: Any, ans: Any, x: Any) -> Any:
 
 
 acosh_p = nary(
-    "acosh", [INEXACT], lower=with_signs("chlo.acosh", imag="imag"), jvp=[_acosh_tangent]
+    "acosh",
+    [INEXACT],
+    lower=with_signs("chlo.acosh", imag="imag"),
+    jvp=[_acosh_tangent],
+    keeps_nans=True,
 )
 
 
@@ -823,7 +839,7 @@ def _atanh_tangent(t: Any, ans: Any, x: Any) -> Any:
     return mul(above, div(t, sub(const(x, 1), x)))
 
 
-atanh_p = nary("atanh", [INEXACT], lower=lower_atanh, jvp=[_atanh_tangent])
+atanh_p = nary("atanh", [INEXACT], lower=lower_atanh, jvp=[_atanh_tangent], keeps_nans=True)
 
 
 def atanh(x: Any) -> Any:
@@ -840,8 +856,3 @@ def atanh(x: Any) -> Any:
       Array(0., dtype=float32, weak_type=True)
     """
     return atanh_p.bind(x)
-
-
-keep_nans(log_p, log1p_p, sin_p, cos_p, tan_p, sinh_p, cosh_p, asinh_p, acosh_p, atanh_p)
-keep_finite(logistic_p, atan_p, atan2_p, tanh_p)
-keep_finite(logistic_slope_p, tanh_slope_p)

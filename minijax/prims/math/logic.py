@@ -11,10 +11,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ...analysis.key_use import READS, KeyUse
 from ...base import errors
 from ...ir import core
 from ...ir.core import Primitive
+from ...ir.facts import READS, Facts, KeyUse
 from ...passes.ad_util import Zero, core_ops, instantiate, is_linear
 from ...passes.batch import lane_to_front, lane_to_front_unsharded
 from ...runtime.lowering import context
@@ -54,14 +54,15 @@ def lower_compare(direction: str, total: bool = False) -> Rule:
     return rule
 
 
-def comparison(name: str, accepts: frozenset[str]) -> Primitive:
+def comparison(name: str, accepts: frozenset[str], **facts: Any) -> Primitive:
     """Declare a comparison."""
-    return nary(name, [accepts, accepts], lower=lower_compare(name.upper()), out_dtype=_bool)
+    lower = lower_compare(name.upper())
+    return nary(name, [accepts, accepts], lower=lower, out_dtype=_bool, **facts)
 
 
 def key_comparison(name: str) -> Primitive:
     """Declare a comparison that also takes random keys, and compares all their words."""
-    prim = comparison(name, ANY | KEY)
+    prim = comparison(name, ANY | KEY, lowers_key_arrays=True, uses_keys=READS)
     lower_numbers = prim.lower
 
     def words(x: Any, y: Any) -> Any:
@@ -83,8 +84,6 @@ def key_comparison(name: str) -> Primitive:
         return ctx.fun(words, x, y, avals=avals)[0]
 
     prim.lower = rule
-    prim.lowers_key_arrays = True
-    prim.uses_keys = READS
     return prim
 
 
@@ -501,6 +500,14 @@ select_n_p.jvp = select_jvp
 select_n_p.transpose = select_transpose
 select_n_p.batch = select_batch
 select_n_p.lower = lower_select
+select_n_p.facts = Facts(
+    elementwise=True,
+    makes_no_nans=True,
+    keeps_finite=True,
+    uses_keys=lambda ins, params: KeyUse(
+        dict.fromkeys(range(1, len(ins)), True), frozenset({0})
+    ),
+)
 
 
 def select_n(which: Any, *cases: Any) -> Any:
@@ -619,6 +626,7 @@ clamp_p.abstract = clamp_abstract
 defjvp(clamp_p, [_low_tangent, _clamp_tangent, _high_tangent])
 clamp_p.batch = clamp_batch
 clamp_p.lower = lower_elementwise("clamp")
+clamp_p.facts = Facts(elementwise=True, makes_no_nans=True, keeps_finite=True)
 
 
 def clamp(min: Any, x: Any, max: Any) -> Any:
@@ -640,11 +648,3 @@ def clamp(min: Any, x: Any, max: Any) -> Any:
       Array(5, dtype=int32, weak_type=True)
     """
     return clamp_p.bind(min, x, max)
-
-
-def_makes_no_nans(clamp_p, select_n_p)
-keep_finite(clamp_p, select_n_p)
-select_n_p.uses_keys = lambda avals, params: KeyUse(
-    dict.fromkeys(range(1, len(avals)), True), frozenset({0})
-)
-select_n_p.elementwise = clamp_p.elementwise = True

@@ -78,8 +78,22 @@ _extremum_tangents = [
     lambda t, ans, x, y: mul(t, _extremum_weight(ans, x, y)),
     lambda t, ans, x, y: mul(t, _extremum_weight(ans, y, x)),
 ]
-max_p = nary("max", [ANY, ANY], lower=_lower_extremum("maximum", "GT"), jvp=_extremum_tangents)
-min_p = nary("min", [ANY, ANY], lower=_lower_extremum("minimum", "LT"), jvp=_extremum_tangents)
+max_p = nary(
+    "max",
+    [ANY, ANY],
+    lower=_lower_extremum("maximum", "GT"),
+    jvp=_extremum_tangents,
+    makes_no_nans=True,
+    keeps_finite=True,
+)
+min_p = nary(
+    "min",
+    [ANY, ANY],
+    lower=_lower_extremum("minimum", "LT"),
+    jvp=_extremum_tangents,
+    makes_no_nans=True,
+    keeps_finite=True,
+)
 
 
 def max(x: Any, y: Any) -> Any:
@@ -120,7 +134,7 @@ def min(x: Any, y: Any) -> Any:
     return min_p.bind(x, y)
 
 
-nextafter_p = nary("nextafter", [FLOAT, FLOAT], lower="chlo.next_after")
+nextafter_p = nary("nextafter", [FLOAT, FLOAT], lower="chlo.next_after", makes_no_nans=True)
 nextafter_p.jvp = unsupported("nextafter has no derivative: its values are steps.")
 
 
@@ -152,7 +166,7 @@ def _lower_sign(ctx: Any, x: Any) -> Any:
     return ctx.op("minimum", out, x, ctx.constant(1, out))
 
 
-sign_p = nary("sign", [NUMBER], lower=_lower_sign)
+sign_p = nary("sign", [NUMBER], lower=_lower_sign, makes_no_nans=True, keeps_finite=True)
 
 
 def sign(x: Any) -> Any:
@@ -209,6 +223,8 @@ abs_p = nary(
     lower=_lower_abs,
     jvp=[_abs_tangent],
     out_dtype=lambda x: dtypes.real_of(x.dtype),
+    makes_no_nans=True,
+    keeps_nans=True,
 )
 
 
@@ -236,8 +252,8 @@ def replace_zero(x: Any) -> Any:
 
 # ---- rounding
 
-floor_p = nary("floor", [FLOAT], lower="floor")
-ceil_p = nary("ceil", [FLOAT], lower="ceil")
+floor_p = nary("floor", [FLOAT], lower="floor", makes_no_nans=True, keeps_nans=True)
+ceil_p = nary("ceil", [FLOAT], lower="ceil", makes_no_nans=True, keeps_nans=True)
 
 
 def floor(x: Any) -> Any:
@@ -290,7 +306,7 @@ def _lower_round(ctx: Any, x: Any, *, rounding_method: RoundingMethod) -> Any:
     return ctx.op(op, ctx.avals_out[0], x)
 
 
-round_p = nary("round", [FLOAT], lower=_lower_round)
+round_p = nary("round", [FLOAT], lower=_lower_round, makes_no_nans=True, keeps_nans=True)
 
 
 def round(x: Any, rounding_method: RoundingMethod = RoundingMethod.AWAY_FROM_ZERO) -> Any:
@@ -366,9 +382,9 @@ def _imag_transpose(ct: Any, x: Any) -> list[Any]:
     return [complex_p.bind(core.aval_of(ct).dtype.type(0), neg(ct))]
 
 
-real_p = nary("real", [COMPLEX], lower="real", out_dtype=_real_of)
+real_p = nary("real", [COMPLEX], lower="real", out_dtype=_real_of, makes_no_nans=True)
 linear_in_first(real_p, _real_transpose)
-imag_p = nary("imag", [COMPLEX], lower="imag", out_dtype=_real_of)
+imag_p = nary("imag", [COMPLEX], lower="imag", out_dtype=_real_of, makes_no_nans=True)
 linear_in_first(imag_p, _imag_transpose)
 
 
@@ -425,7 +441,14 @@ def _check_part(name: str, aval: Any, position: int, n: int) -> None:
         check_kind(name, aval, frozenset(("float32", "float64")), position, n)
 
 
-complex_p = nary("complex", [FLOAT, FLOAT], lower="complex", out_dtype=_complex_of)
+complex_p = nary(
+    "complex",
+    [FLOAT, FLOAT],
+    lower="complex",
+    out_dtype=_complex_of,
+    makes_no_nans=True,
+    keeps_nans=True,
+)
 complex_p.abstract = _complex_abstract
 linear_jvp(complex_p)
 complex_p.transpose = _complex_transpose
@@ -467,7 +490,7 @@ def _lower_conj(ctx: Any, x: Any, *, input_dtype: Any = None) -> Any:
     return ctx.op("complex", out, x, ctx.constant(0, aval))
 
 
-conj_p = nary("conj", [INEXACT], lower=_lower_conj)
+conj_p = nary("conj", [INEXACT], lower=_lower_conj, makes_no_nans=True, keeps_nans=True)
 conj_p.abstract = _conj_abstract
 linear_in_first(conj_p, _conj_transpose)
 
@@ -486,21 +509,3 @@ def conj(x: Any) -> Any:
       Array(1.-2.j, dtype=complex64, weak_type=True)
     """
     return conj_p.bind(x, input_dtype=core.aval_of(x).dtype)
-
-
-def_makes_no_nans(
-    sign_p,
-    abs_p,
-    max_p,
-    min_p,
-    conj_p,
-    real_p,
-    imag_p,
-    complex_p,
-    nextafter_p,
-    round_p,
-    floor_p,
-    ceil_p,
-)
-keep_nans(abs_p, conj_p, complex_p, round_p, floor_p, ceil_p)
-keep_finite(max_p, min_p, sign_p)

@@ -47,6 +47,7 @@ atan_slope_p = nary(
     [FLOAT],
     lower=lower_wide(lambda x: reciprocal(add(const(x, 1), square(x)))),
     jvp=[lambda t, ans, x: mul(t, mul(mul(x, ans), mul(derivative_constant(x, -2), ans)))],
+    keeps_finite=True,
 )
 atan_slope_p.abstract = _strong_if_array
 
@@ -105,6 +106,7 @@ asinh_slope_p = nary(
     [FLOAT],
     lower=lower_wide(_asinh_slope),
     jvp=[lambda t, ans, x: mul(t, mul(mul(mul(neg(x), ans), ans), ans))],
+    keeps_finite=True,
 )
 
 
@@ -114,5 +116,3 @@ atanh_slope_p = nary(
     lower=lower_wide(lambda x: reciprocal(mul(sub(const(x, 1), x), add(const(x, 1), x)))),
     jvp=[lambda t, ans, x: mul(t, mul(mul(derivative_constant(x, 2), x), square(ans)))],
 )
-
-keep_finite(atan_slope_p, asinh_slope_p)

@@ -16,10 +16,10 @@ from functools import lru_cache
 from math import prod
 from typing import Any
 
-from ...analysis.key_use import CONSUMES, MAKES, READS, SPLITS
 from ...base import config
 from ...ir import core, hooks
-from ...ir.core import Primitive, unsupported
+from ...ir.core import ByPlatform, Primitive, unsupported
+from ...ir.facts import CONSUMES, MAKES, READS, SPLITS, Facts
 from ...ir.jaxpr import ClosedJaxpr
 from ...passes.batch import Axis, batch_flat, lane_to_front, no_name
 from ...passes.stage import stage_closed
@@ -86,7 +86,6 @@ def lowering(
             key = (fun, impl, batch_shape, avals, tuple(params.items()), config.trace_key())
             return ctx.call(_lowering_jaxpr(*key), prim.name, operands)[0]
 
-    prim.lowers_key_arrays = True
     return rule
 
 
@@ -109,7 +108,7 @@ def add_barrier_on_cpu(prim: Primitive) -> None:
         many = isinstance(aval.size, SymbolicDim) or aval.size > 64
         return out if many else ctx.op("optimization_barrier", aval, out)
 
-    prim.lower_by_platform["cpu"] = rule
+    prim.lower = ByPlatform(emit, cpu=rule)
 
 
 def evaluate_by_setting(prim: Primitive) -> None:
@@ -164,7 +163,7 @@ random_seed_p.abstract = _seed_type
 zero_jvp(random_seed_p)
 no_transpose(random_seed_p)
 random_seed_p.batch = _seed_batch
-random_seed_p.uses_keys = MAKES
+random_seed_p.facts = Facts(uses_keys=MAKES, lowers_key_arrays=True)
 set_lowering(
     random_seed_p, lambda impl, batch_shape, seeds: map_keys(impl.seed, batch_shape, seeds)
 )
@@ -204,7 +203,7 @@ random_split_p.abstract = _split_type
 zero_jvp(random_split_p)
 no_transpose(random_split_p)
 random_split_p.batch = _front_batch(random_split_p)
-random_split_p.uses_keys = SPLITS
+random_split_p.facts = Facts(uses_keys=SPLITS, lowers_key_arrays=True)
 set_lowering(random_split_p, _split_lanes)
 add_barrier_on_cpu(random_split_p)
 evaluate_by_setting(random_split_p)
@@ -253,7 +252,7 @@ random_fold_in_p.abstract = _fold_type
 zero_jvp(random_fold_in_p)
 no_transpose(random_fold_in_p)
 batch_elementwise(random_fold_in_p)
-random_fold_in_p.uses_keys = MAKES
+random_fold_in_p.facts = Facts(uses_keys=MAKES, lowers_key_arrays=True)
 set_lowering(random_fold_in_p, _fold_lanes)
 add_barrier_on_cpu(random_fold_in_p)
 
@@ -289,7 +288,7 @@ random_bits_p.abstract = _bits_type
 zero_jvp(random_bits_p)
 no_transpose(random_bits_p)
 random_bits_p.batch = _front_batch(random_bits_p)
-random_bits_p.uses_keys = CONSUMES
+random_bits_p.facts = Facts(uses_keys=CONSUMES, lowers_key_arrays=True)
 set_lowering(random_bits_p, _bits_lanes)
 evaluate_by_setting(random_bits_p)
 _emit_bits = random_bits_p.lower
@@ -305,7 +304,7 @@ def _bits_cpu(ctx: Any, keys: Any, **params: Any) -> Any:
     return out if small else ctx.op("optimization_barrier", aval, out)
 
 
-random_bits_p.lower_by_platform["cpu"] = _bits_cpu
+random_bits_p.lower = ByPlatform(_emit_bits, cpu=_bits_cpu)
 
 
 def random_bits(keys: Any, bit_width: int, shape: tuple[int, ...]) -> Any:
@@ -359,8 +358,7 @@ zero_jvp(random_wrap_p)
 no_transpose(random_wrap_p)
 random_wrap_p.batch = _wrap_batch
 random_wrap_p.lower = lambda ctx, words, *, impl: words
-random_wrap_p.lowers_key_arrays = True
-random_wrap_p.uses_keys = MAKES
+random_wrap_p.facts = Facts(uses_keys=MAKES, lowers_key_arrays=True)
 
 
 @hooks.wrap_key_words.fill
@@ -384,8 +382,7 @@ zero_jvp(random_unwrap_p)
 no_transpose(random_unwrap_p)
 random_unwrap_p.batch = _unwrap_batch
 random_unwrap_p.lower = lambda ctx, keys: keys
-random_unwrap_p.lowers_key_arrays = True
-random_unwrap_p.uses_keys = READS
+random_unwrap_p.facts = Facts(uses_keys=READS, lowers_key_arrays=True)
 
 
 def random_unwrap(keys: Any) -> Any:
@@ -409,8 +406,7 @@ zero_jvp(random_clone_p)
 no_transpose(random_clone_p)
 random_clone_p.batch = _clone_batch
 random_clone_p.lower = lambda ctx, keys: keys
-random_clone_p.lowers_key_arrays = True
-random_clone_p.uses_keys = MAKES
+random_clone_p.facts = Facts(uses_keys=MAKES, lowers_key_arrays=True)
 
 
 def random_clone(keys: Any) -> Any:

@@ -16,6 +16,7 @@ from typing import Any
 from ...analysis.cost_model import copies
 from ...base import errors
 from ...ir.core import Primitive
+from ...ir.facts import Facts
 from ...passes.ad_util import Zero
 from ...passes.jvp import jvp_flat
 from ...symbolic.dims import SymbolicDim
@@ -26,9 +27,7 @@ from ..elementwise import (
     INEXACT,
     NUMBER,
     check_kind,
-    def_makes_no_nans,
     filled,
-    keep_finite,
     linear_in_first,
 )
 from ..math.algebraic import add, add_p, mul, mul_p, sub
@@ -59,6 +58,7 @@ def cumulative(
     accepts: frozenset[str],
     neutral: Callable[[Any], Any],
     emit: Callable[[Any, Any, Any], None],
+    **facts: Any,
 ) -> Primitive:
     """Declare a cumulative primitive.
 
@@ -123,7 +123,7 @@ def cumulative(
         reach = backwards() if params["reverse"] else onwards(ins[0].shape[axis])
         return [[*axes[:axis], (axis, reach), *axes[axis + 1 :]]]
 
-    out.axes_of = axes_of
+    out.facts = Facts(axes_of=axes_of, workspace=copies(1.5), **facts)
     return out
 
 
@@ -212,9 +212,8 @@ def _cumsum_transpose(ct: Any, x: Any, *, axis: int, reverse: bool) -> list[Any]
     return [cumsum_p.bind(ct, axis=axis, reverse=not reverse)]
 
 
-cumsum_p = cumulative("cumsum", NUMBER, lambda _: 0, _emit_with(add_p))
+cumsum_p = cumulative("cumsum", NUMBER, lambda _: 0, _emit_with(add_p), keeps_nans=True)
 linear_in_first(cumsum_p, _cumsum_transpose)
-cumsum_p.keeps_nans = True
 
 
 def cumsum(operand: Any, axis: int = 0, reverse: bool = False) -> Any:
@@ -271,9 +270,13 @@ def cumprod(operand: Any, axis: int = 0, reverse: bool = False) -> Any:
 
 # --------------------------------------------------------------------------- extrema
 
-cummax_p = cumulative("cummax", NUMBER, lowest, _emit_with(max_p))
+cummax_p = cumulative(
+    "cummax", NUMBER, lowest, _emit_with(max_p), makes_no_nans=True, keeps_finite=True
+)
 _set_scan_jvp(cummax_p, max_p)
-cummin_p = cumulative("cummin", NUMBER, highest, _emit_with(min_p))
+cummin_p = cumulative(
+    "cummin", NUMBER, highest, _emit_with(min_p), makes_no_nans=True, keeps_finite=True
+)
 _set_scan_jvp(cummin_p, min_p)
 
 
@@ -398,9 +401,3 @@ def cumlogsumexp(operand: Any, axis: int = 0, reverse: bool = False) -> Any:
       Array([0.       , 0.6931472], dtype=float32)
     """
     return cumlogsumexp_p.bind(operand, axis=int(axis), reverse=bool(reverse))
-
-
-def_makes_no_nans(cummax_p, cummin_p)
-keep_finite(cummax_p, cummin_p)
-for _prim in (cumsum_p, cumprod_p, cummax_p, cummin_p, cumlogsumexp_p):
-    _prim.workspace = copies(1.5)

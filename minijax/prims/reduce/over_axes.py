@@ -17,6 +17,7 @@ from ...analysis.cost_model import copies
 from ...base import config, errors
 from ...ir import core
 from ...ir.core import Primitive
+from ...ir.facts import Facts
 from ...passes.ad_util import Zero, core_ops
 from ...passes.jvp import jvp_flat
 from ...types import dtypes
@@ -145,7 +146,11 @@ def reduction_specs(specs: Any, avals: Any, outs: Any, params: Any) -> list[Any]
 
 
 def reduction(
-    name: str, accepts: frozenset[str], neutral: Callable[[Any], Any], prim: Primitive
+    name: str,
+    accepts: frozenset[str],
+    neutral: Callable[[Any], Any],
+    prim: Primitive,
+    **facts: Any,
 ) -> Primitive:
     """Declare the reduction by a primitive of two operands."""
     out = Primitive(name)
@@ -169,10 +174,13 @@ def reduction(
     out.def_sharding(specs=reduction_specs)
     out.batch = batch
     out.lower = lower
-    out.flops = lambda ins, outs, params: ins[0].size
-    out.axes_of = lambda ins, outs, params: [
-        [i for i in range(ins[0].ndim) if i not in params["axes"]]
-    ]
+    out.facts = Facts(
+        axes_of=lambda ins, outs, params: [
+            [i for i in range(ins[0].ndim) if i not in params["axes"]]
+        ],
+        flops=lambda ins, outs, params: ins[0].size,
+        **facts,
+    )
     return out
 
 
@@ -186,7 +194,7 @@ def _sum_transpose(ct: Any, x: Any, *, axes: Any, out_sharding: Any) -> list[Any
 
 
 _HALF = (dtypes.float16, dtypes.bfloat16)
-reduce_sum_p = reduction("reduce_sum", NUMBER, lambda _: 0, add_p)
+reduce_sum_p = reduction("reduce_sum", NUMBER, lambda _: 0, add_p, keeps_nans=True)
 _sum_type = reduce_sum_p.abstract
 
 
@@ -248,14 +256,11 @@ def _extremum_tangent(t: Any, ans: Any, x: Any, *, axes: Any, **_: Any) -> Any:
     return div(reduce_sum(mul(t, is_extremum), axes), count)
 
 
-reduce_max_p = reduction("reduce_max", ANY, lowest, max_p)
+_extremum_facts: Any = {"makes_no_nans": True, "pretty": {"out_sharding": None}}
+reduce_max_p = reduction("reduce_max", ANY, lowest, max_p, **_extremum_facts)
 defjvp(reduce_max_p, [_extremum_tangent])
-reduce_min_p = reduction("reduce_min", ANY, highest, min_p)
+reduce_min_p = reduction("reduce_min", ANY, highest, min_p, **_extremum_facts)
 defjvp(reduce_min_p, [_extremum_tangent])
-
-
-reduce_max_p.pretty = {"out_sharding": None}
-reduce_min_p.pretty = {"out_sharding": None}
 
 
 def reduce_max(operand: Any, axes: Sequence[int]) -> Any:
@@ -450,6 +455,7 @@ def position(name: str, direction: str, worst: Callable[[Any], Any]) -> Primitiv
     zero_jvp(out)
     out.batch = batch
     out.lower = lower
+    out.facts = Facts(workspace=copies(0))
     return out
 
 
@@ -534,8 +540,3 @@ def argmin(operand: Any, axis: int, index_dtype: Any) -> Any:
     """
     dtype = user_dtype(index_dtype, "argmin")
     return argmin_p.bind(operand, axes=int_tuple((axis,), "axis"), index_dtype=dtype)
-
-
-def_makes_no_nans(reduce_max_p, reduce_min_p)
-keep_nans(reduce_sum_p)
-argmax_p.workspace = argmin_p.workspace = copies(0)

@@ -18,6 +18,7 @@ from ...analysis.cost_model import copies
 from ...base import errors, tree
 from ...ir import core
 from ...ir.core import Primitive, Tracer, unsupported
+from ...ir.facts import Facts
 from ...ir.jaxpr import ClosedJaxpr, Jaxpr
 from ...passes.ad_util import Zero
 from ...passes.batch import move_lane
@@ -136,6 +137,7 @@ reduce_window_p.abstract = _windows_abstract
 reduce_window_p.jvp = _windows_jvp
 reduce_window_p.batch = _windows_batch
 reduce_window_p.lower = _windows_lower
+reduce_window_p.facts = Facts(workspace=copies(3))
 reduce_window_p.def_sharding(specs=window_specs)
 
 _POOLS = {add: reduce_window_sum_p, max: reduce_window_max_p, min: reduce_window_min_p}
@@ -295,4 +297,4 @@ select_and_scatter_p.jvp = unsupported(
 )
 select_and_scatter_p.batch = _scatter_batch
 select_and_scatter_p.lower = _scatter_lower
-reduce_window_p.workspace = select_and_scatter_p.workspace = copies(3)
+select_and_scatter_p.facts = Facts(workspace=copies(3))

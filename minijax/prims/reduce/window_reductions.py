@@ -22,7 +22,8 @@ import numpy as np
 from ...analysis.cost_model import copies
 from ...base import errors
 from ...ir import core
-from ...ir.core import Primitive
+from ...ir.core import ByPlatform, Primitive
+from ...ir.facts import Facts
 from ...passes.ad_util import UndefinedPrimal, Zero
 from ...passes.batch import move_lane
 from ...passes.stage import stage
@@ -265,8 +266,10 @@ def _monoid(
     prim.def_sharding(specs=window_specs)
     prim.batch = batch
     prim.lower = lower
-    prim.flops = lambda ins, outs, params: outs[0].size * math.prod(params["window_dimensions"])
-    prim.axes_of = windowed
+    prim.facts = Facts(
+        axes_of=windowed,
+        flops=lambda ins, outs, params: outs[0].size * math.prod(params["window_dimensions"]),
+    )
     return prim
 
 
@@ -430,11 +433,10 @@ def _gather_add_lower_tpu(ctx: Any, t: Any, x: Any, **params: Any) -> Any:
 
 
 select_and_gather_add_p.abstract = _gather_add_abstract
-select_and_gather_add_p.axes_of = windowed
 linear_in_first(select_and_gather_add_p, _gather_add_transpose)
 select_and_gather_add_p.batch = _pair_batch(select_and_gather_add_p)
-select_and_gather_add_p.lower = _gather_add_lower
-select_and_gather_add_p.lower_by_platform["tpu"] = _gather_add_lower_tpu
+select_and_gather_add_p.lower = ByPlatform(_gather_add_lower, tpu=_gather_add_lower_tpu)
+select_and_gather_add_p.facts = Facts(axes_of=windowed, workspace=copies(3))
 
 
 def _scatter_add_axes(ins: Any, outs: Any, params: Any) -> list[Any]:
@@ -538,8 +540,7 @@ def emit_scatter(ctx, operands: Sequence[Any], out, window, strides, padding):
 
 
 select_and_scatter_add_p.abstract = _scatter_add_abstract
-select_and_scatter_add_p.axes_of = _scatter_add_axes
 linear_in_first(select_and_scatter_add_p, _scatter_add_transpose)
 select_and_scatter_add_p.batch = _pair_batch(select_and_scatter_add_p)
 select_and_scatter_add_p.lower = _scatter_add_lower
-select_and_gather_add_p.workspace = select_and_scatter_add_p.workspace = copies(3)
+select_and_scatter_add_p.facts = Facts(axes_of=_scatter_add_axes, workspace=copies(3))

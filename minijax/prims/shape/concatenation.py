@@ -16,11 +16,11 @@ from typing import Any
 
 import numpy as np
 
-from ...analysis.key_use import FORWARDS, KeyUse
 from ...base import tree
 from ...base.util import canonical_axis
 from ...ir import core
 from ...ir.core import Primitive
+from ...ir.facts import FORWARDS, KeyUse
 from ...passes.ad_util import Zero, core_ops, instantiate, is_linear
 from ...passes.batch import lane_to_front, lane_to_front_unsharded
 from ...runtime.arrays.transfers import widen_scalars
@@ -28,13 +28,8 @@ from ...runtime.sharding.partition_spec import PartitionSpec
 from ...types import dtypes
 from ...types.avals import shaped
 from ..elementwise import (
-    def_makes_no_nans,
     is_array,
-    keep_finite,
-    keep_nans,
     linear_jvp,
-    move_elements,
-    move_nothing,
     same_dtype,
 )
 from ..math.algebraic import sub
@@ -187,6 +182,11 @@ def _emit_concatenate(ctx: Any, xs: Any, avals: Any, out: Any, axis: int) -> Any
     return ctx.op("concatenate", out, *xs, dimension=ctx.i64(axis))
 
 
+def _uses_keys_together(ins: Any, params: Any) -> KeyUse:
+    """Return the key use of primitives whose operands become parts of the result."""
+    return KeyUse(dict.fromkeys(range(len(ins)), True), frozenset({0}))
+
+
 concatenate_p = primitive(
     "concatenate",
     type=_concatenate_type,
@@ -194,6 +194,11 @@ concatenate_p = primitive(
     batch=_concatenate_batch,
     lower=_concatenate_lower,
     specs=equal_specs("All operands should have the same sharding"),
+    data_movement="moved",
+    makes_no_nans=True,
+    keeps_nans=True,
+    keeps_finite=True,
+    uses_keys=_uses_keys_together,
 )
 linear_jvp(concatenate_p)
 
@@ -272,6 +277,11 @@ split_p = primitive(
     lower=_split_lower,
     many=True,
     specs=lambda specs, avals, outs, params: [specs[0]] * len(outs),
+    data_movement="moved",
+    makes_no_nans=True,
+    keeps_nans=True,
+    keeps_finite=True,
+    uses_keys=lambda ins, params: KeyUse({0: True}, frozenset(range(len(params["sizes"])))),
 )
 linear_many_jvp(split_p)
 
@@ -349,6 +359,11 @@ stack_p = primitive(
     batch=_stack_batch,
     lower=_stack_lower,
     specs=_stack_specs,
+    data_movement="moved",
+    makes_no_nans=True,
+    keeps_nans=True,
+    keeps_finite=True,
+    uses_keys=_uses_keys_together,
 )
 linear_jvp(stack_p)
 
@@ -421,6 +436,13 @@ unstack_p = primitive(
     lower=_unstack_lower,
     many=True,
     specs=_unstack_specs,
+    data_movement="moved",
+    makes_no_nans=True,
+    keeps_nans=True,
+    keeps_finite=True,
+    uses_keys=lambda ins, params: KeyUse(
+        {0: True}, frozenset(range(ins[0].shape[params["axis"]]))
+    ),
 )
 linear_many_jvp(unstack_p)
 
@@ -498,6 +520,11 @@ tile_p = primitive(
     batch=_tile_batch,
     lower=_tile_lower,
     specs=_tile_specs,
+    data_movement="moved",
+    makes_no_nans=True,
+    keeps_nans=True,
+    keeps_finite=True,
+    uses_keys=FORWARDS,
 )
 
 
@@ -618,6 +645,8 @@ pad_p = primitive(
     batch=_pad_batch,
     lower=_pad_lower,
     specs=lambda specs, *_: [specs[0]],
+    data_movement="moved",
+    keeps_finite=True,
 )
 linear_jvp(pad_p)
 
@@ -678,6 +707,10 @@ optimization_barrier_p: Primitive = primitive(
     ),
     many=True,
     specs=lambda specs, *_: list(specs),
+    data_movement="nothing",
+    makes_no_nans=True,
+    keeps_nans=True,
+    uses_keys=lambda ins, params: KeyUse(forwards={i: i for i in range(len(ins))}),
 )
 
 
@@ -697,28 +730,3 @@ def optimization_barrier(operand: Any, /) -> Any:
     """
     leaves, treedef = tree.flatten(operand)
     return tree.unflatten(treedef, optimization_barrier_p.bind(*leaves))
-
-
-def_makes_no_nans(concatenate_p, split_p, stack_p, unstack_p, tile_p, optimization_barrier_p)
-keep_nans(concatenate_p, split_p, stack_p, unstack_p, tile_p, optimization_barrier_p)
-keep_finite(concatenate_p, split_p, stack_p, unstack_p, tile_p, pad_p)
-
-
-def _uses_keys_together(avals, params):
-    """Return the key use of primitives whose operands become parts of the result."""
-    return KeyUse(dict.fromkeys(range(len(avals)), True), frozenset({0}))
-
-
-concatenate_p.uses_keys = stack_p.uses_keys = _uses_keys_together
-tile_p.uses_keys = FORWARDS
-split_p.uses_keys = lambda avals, params: KeyUse(
-    {0: True}, frozenset(range(len(params["sizes"])))
-)
-unstack_p.uses_keys = lambda avals, params: KeyUse(
-    {0: True}, frozenset(range(avals[0].shape[params["axis"]]))
-)
-optimization_barrier_p.uses_keys = lambda avals, params: KeyUse(
-    forwards={i: i for i in range(len(avals))}
-)
-move_elements(concatenate_p, split_p, stack_p, unstack_p, tile_p, pad_p)
-move_nothing(optimization_barrier_p)

@@ -10,11 +10,12 @@ from typing import Any
 
 import numpy as np
 
+from ...ir.core import ByPlatform
 from ...runtime.arrays.transfers import typed_constant
 from ...types import dtypes
 from ...types.avals import shaped
 from .. import dtype_arguments
-from ..elementwise import def_makes_no_nans, zero_jvp
+from ..elementwise import zero_jvp
 from ..sharding_specs import canonicalize_out_sharding
 from .shapes import broadcast, check_sizes, primitive, shape_tuple, type_problem, value_problem
 
@@ -119,11 +120,16 @@ def _empty_lower_device(ctx: Any, *, shape: Any, dtype: Any, out_sharding: Any) 
     return ctx.op("custom_call", aval, call_target_name=ctx.string("AllocateBuffer"))
 
 
-empty_p = primitive("empty", type=_empty_type, batch=_no_operand, lower=_empty_lower)
-empty_p.lower_by_platform.update(cuda=_empty_lower_device, tpu=_empty_lower_device)
+empty_p = primitive(
+    "empty",
+    type=_empty_type,
+    batch=_no_operand,
+    lower=ByPlatform(_empty_lower, cuda=_empty_lower_device, tpu=_empty_lower_device),
+    makes_no_nans=True,
+    lowers_key_arrays=True,
+)
 empty_p.def_sharding(request="out_sharding")
 zero_jvp(empty_p)
-empty_p.lowers_key_arrays = True
 
 
 def empty(shape: Any, dtype: Any, *, out_sharding: Any = None) -> Any:
@@ -166,6 +172,3 @@ def zero_array(aval: Any) -> Any:
     else:
         zero = typed_constant(zero, aval.dtype)
     return broadcast(zero, aval.shape) if aval.shape else zero
-
-
-def_makes_no_nans(empty_p)

@@ -18,7 +18,6 @@ from ...passes.batch import lane_to_front
 from ...symbolic.dims import SymbolicDim, max_dim, min_dim
 from ...types import dtypes
 from ...types.avals import shaped
-from ..elementwise import def_makes_no_nans, keep_finite, keep_nans, move_elements
 from ..sharding_specs import batched_specs
 from .concatenation import pad
 from .creation import zero_array
@@ -214,6 +213,9 @@ diagonal_p = primitive(
     batch=_diagonal_batch,
     lower=_diagonal_lower,
     specs=batched_specs(2),
+    data_movement="moved",
+    makes_no_nans=True,
+    keeps_finite=True,
 )
 matrix_of_diagonal_p = primitive(
     "matrix_of_diagonal",
@@ -222,9 +224,8 @@ matrix_of_diagonal_p = primitive(
     batch=_matrix_batch,
     lower=_matrix_lower,
     specs=batched_specs(1),
+    data_movement="moved",
+    makes_no_nans=True,
+    keeps_nans=True,
+    keeps_finite=True,
 )
-
-def_makes_no_nans(diagonal_p, matrix_of_diagonal_p)
-keep_nans(matrix_of_diagonal_p)
-keep_finite(diagonal_p, matrix_of_diagonal_p)
-move_elements(diagonal_p, matrix_of_diagonal_p)

@@ -19,11 +19,11 @@ from typing import Any
 
 import numpy as np
 
-from ...analysis.key_use import FORWARDS, SPLITS
 from ...base import errors
 from ...base.util import canonical_axis
 from ...ir import core
 from ...ir.core import Primitive
+from ...ir.facts import FORWARDS, SPLITS, Facts
 from ...passes.ad_util import core_ops
 from ...runtime.sharding.partition_spec import PartitionSpec
 from ...symbolic.dims import SymbolicDim, is_negative
@@ -31,13 +31,8 @@ from ...text import tracer_errors
 from ...types.avals import AbstractValue, shaped
 from ...types.type_sharding import axes_in
 from ..elementwise import (
-    def_makes_no_nans,
     is_array,
-    keep_finite,
-    keep_nans,
-    keep_order,
     linear_in_first,
-    move_elements,
 )
 from ..sharding_specs import (
     add_lane_to_sharding,
@@ -83,13 +78,15 @@ def primitive(
     transpose: Rule | None = None,
     many: bool = False,
     specs: Rule | None = None,
+    **facts: Any,
 ) -> Primitive:
-    """Declare a primitive by its rules; without `jvp` it is linear in operand 0."""
+    """Declare a primitive by its rules and facts; without `jvp` it is linear in operand 0."""
     prim = Primitive(name, multiple_results=many)
     prim.abstract = type
     prim.batch = batch
     prim.lower = lower
     prim.def_sharding(specs=specs)
+    prim.facts = Facts(**facts)
     if jvp is None:
         linear_in_first(prim)
     else:
@@ -262,9 +259,14 @@ broadcast_in_dim_p = primitive(
     batch=_broadcast_batch,
     lower=_broadcast_lower,
     specs=_broadcast_specs,
+    data_movement="in order",
+    makes_no_nans=True,
+    keeps_nans=True,
+    keeps_finite=True,
+    uses_keys=FORWARDS,
+    pretty={"shape": ..., "broadcast_dimensions": (), "sharding": ...},
 )
 broadcast_in_dim_p.def_sharding(request="sharding")
-broadcast_in_dim_p.pretty = {"shape": ..., "broadcast_dimensions": (), "sharding": ...}
 
 
 def broadcast_in_dim(
@@ -546,6 +548,11 @@ reshape_p = primitive(
     batch=_reshape_batch,
     lower=_reshape_lower,
     specs=_reshape_specs,
+    data_movement="in order",
+    makes_no_nans=True,
+    keeps_nans=True,
+    keeps_finite=True,
+    uses_keys=FORWARDS,
 )
 reshape_p.def_sharding(request="sharding")
 
@@ -658,6 +665,11 @@ transpose_p = primitive(
     specs=lambda specs, avals, outs, params: [
         tuple(specs[0][d] for d in params["permutation"])
     ],
+    data_movement="moved",
+    makes_no_nans=True,
+    keeps_nans=True,
+    keeps_finite=True,
+    uses_keys=SPLITS,  # keys change positions
 )
 
 
@@ -730,6 +742,11 @@ squeeze_p = primitive(
     specs=lambda specs, avals, outs, params: [
         tuple(s for i, s in enumerate(specs[0]) if i not in params["dimensions"])
     ],
+    data_movement="in order",
+    makes_no_nans=True,
+    keeps_nans=True,
+    keeps_finite=True,
+    uses_keys=FORWARDS,
 )
 
 
@@ -832,6 +849,11 @@ rev_p: Primitive = primitive(
     batch=_rev_batch,
     lower=_rev_lower,
     specs=first_operand_specs,
+    data_movement="moved",
+    makes_no_nans=True,
+    keeps_nans=True,
+    keeps_finite=True,
+    uses_keys=SPLITS,  # keys change positions
 )
 
 
@@ -862,19 +884,14 @@ copy_p: Primitive = primitive(
     batch=lambda axis, args, dims: (copy_p.bind(args[0]), dims[0]),
     lower=lambda ctx, x: x,
     specs=first_operand_specs,
+    data_movement="in order",
+    makes_no_nans=True,
+    keeps_nans=True,
+    keeps_finite=True,
+    uses_keys=FORWARDS,
 )
 
 
 def copy(x: Any) -> Any:
     """Return a new array with the same elements."""
     return copy_p.bind(x)
-
-
-def_makes_no_nans(broadcast_in_dim_p, reshape_p, transpose_p, squeeze_p, rev_p, copy_p)
-keep_nans(broadcast_in_dim_p, reshape_p, transpose_p, squeeze_p, rev_p, copy_p)
-keep_finite(broadcast_in_dim_p, reshape_p, transpose_p, squeeze_p, rev_p, copy_p)
-for _prim in (broadcast_in_dim_p, reshape_p, squeeze_p, copy_p):
-    _prim.uses_keys = FORWARDS
-transpose_p.uses_keys = rev_p.uses_keys = SPLITS  # keys change positions
-move_elements(transpose_p, rev_p)
-keep_order(broadcast_in_dim_p, reshape_p, squeeze_p, copy_p)

@@ -14,11 +14,10 @@ from typing import Any
 
 import numpy as np
 
-from ...analysis.key_use import KeyUse
 from ...base.util import canonical_axis
 from ...ir import core
+from ...ir.facts import KeyUse
 from ...types.avals import shaped
-from ..elementwise import def_makes_no_nans, keep_finite, move_elements
 from ..sharding_specs import slice_specs
 from .concatenation import pad
 from .creation import zero_array
@@ -118,6 +117,14 @@ def _slice_lower(ctx, x, *, start_indices, limit_indices, strides):
     )
 
 
+def _sliced_keys(ins: Any, params: Any) -> KeyUse:
+    is_used = np.zeros(ins[0].shape, bool)
+    ends = (params["start_indices"], params["limit_indices"])
+    steps = params["strides"] or (1,) * is_used.ndim
+    is_used[tuple(map(builtins.slice, *ends, steps))] = True
+    return KeyUse({0: is_used}, frozenset({0}))
+
+
 slice_p = primitive(
     "slice",
     type=_slice_type,
@@ -125,6 +132,10 @@ slice_p = primitive(
     batch=_slice_batch,
     lower=_slice_lower,
     specs=slice_specs,
+    data_movement="moved",
+    makes_no_nans=True,
+    keeps_finite=True,
+    uses_keys=_sliced_keys,
 )
 
 
@@ -222,19 +233,3 @@ def index_in_dim(operand: Any, index: int, axis: int = 0, keepdims: bool = True)
     i += n if i < 0 else 0
     out = slice_in_dim(operand, i, i + 1, 1, axis)
     return out if keepdims else squeeze(out, (axis,))
-
-
-def_makes_no_nans(slice_p)
-keep_finite(slice_p)
-
-
-def _sliced_keys(avals, params):
-    is_used = np.zeros(avals[0].shape, bool)
-    ends = (params["start_indices"], params["limit_indices"])
-    steps = params["strides"] or (1,) * is_used.ndim
-    is_used[tuple(map(builtins.slice, *ends, steps))] = True
-    return KeyUse({0: is_used}, frozenset({0}))
-
-
-slice_p.uses_keys = _sliced_keys
-move_elements(slice_p)

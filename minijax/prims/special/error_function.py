@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from ..elementwise import FLOAT, derivative_constant, keep_finite, nary
+from ..elementwise import FLOAT, derivative_constant, nary
 from ..math.algebraic import mul, neg, square
 from ..math.elementary import exp
 from ..math.wide_lowering import lower_chlo
@@ -28,6 +28,7 @@ erf_p = nary(
     [FLOAT],
     lower=lower_chlo("erf"),
     jvp=[lambda t, ans, x: _bell(t, x, 2 / math.sqrt(math.pi))],
+    keeps_finite=True,
 )
 
 
@@ -52,6 +53,7 @@ erfc_p = nary(
     [FLOAT],
     lower=lower_chlo("erfc"),
     jvp=[lambda t, ans, x: _bell(t, x, -2 / math.sqrt(math.pi))],
+    keeps_finite=True,
 )
 
 
@@ -93,6 +95,3 @@ def erf_inv(x: Any) -> Any:
       Array(0., dtype=float32, weak_type=True)
     """
     return erf_inv_p.bind(x)
-
-
-keep_finite(erf_p, erfc_p)

@@ -13,16 +13,10 @@ from typing import Any
 
 import numpy as np
 
-from ...analysis.key_use import (
-    KeyUse,
-    holds_keys,
-    joined,
-    overlap,
-    use_of,
-    use_of_operation,
-)
+from ...analysis.key_use import holds_keys, joined, overlap, use_of, use_of_operation
 from ...base import config, errors, source
 from ...ir import core
+from ...ir.facts import KeyUse
 from ...ir.jaxpr import ClosedJaxpr, Jaxpr
 from .array import KeyArray
 
@@ -129,7 +123,7 @@ def _evaluate_checked(
 
 
 def _declares_use(prim: core.Primitive, params: Any) -> bool:
-    if prim.uses_keys is not None:
+    if prim.facts.uses_keys is not None:
         return True
     region = prim.regions
     return region is not None and all(isinstance(b, ClosedJaxpr) for b in region.bodies(params))

@@ -30,7 +30,7 @@ from ...analysis.rereads import chains
 from ...base import config, errors, option, util
 from ...base.source import Source
 from ...ir import core, hooks
-from ...ir.core import Primitive
+from ...ir.core import ByPlatform, Primitive
 from ...ir.jaxpr import ClosedJaxpr, Equation, Jaxpr, Literal, closed_jaxprs_in
 from ...ir.names import within
 from ...passes.batch import Axis, batch_flat, move_lane, no_name
@@ -807,8 +807,8 @@ def emit_equation(ctx: Lowering, eqn: Equation, values: list[Any]) -> Any:
     """Emit an equation with its recipe or, if it has none, with its rule."""
     prim, params = eqn.primitive, eqn.params
     rule = prim.lower
-    if prim.lower_by_platform:
-        rule = prim.lower_by_platform.get(ctx.module.platform, rule)
+    if type(rule) is ByPlatform:
+        rule = rule.on(ctx.module.platform)
     key = (rule, option.state(), *ctx.avals_in, *ctx.avals_out, *params.items())
     try:
         recipe = ctx.recipes.get(key, UNSEEN)
@@ -844,7 +844,7 @@ def _record(ctx: Lowering, key: tuple[Any, ...], eqn: Equation, state: str) -> A
 def _emit_with_keys(ctx: Lowering, eqn: Equation, values: list[Any]) -> Any:
     """Emit an equation of a jaxpr with keys."""
     prim = eqn.primitive
-    if not prim.lowers_key_arrays and any(
+    if not prim.facts.lowers_key_arrays and any(
         dtypes.is_extended(getattr(a, "dtype", None)) for a in (*ctx.avals_in, *ctx.avals_out)
     ):
         return _emit_on_keys(ctx, prim, values, eqn.params)

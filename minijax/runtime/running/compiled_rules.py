@@ -54,8 +54,10 @@ _UNSEEN: Any = object()
 
 def _is_simple(prim: Primitive) -> bool:
     """Whether a primitive is evaluated by its program and has no other behavior."""
-    held = prim.impl is not None or prim.regions is not None or prim.has_closures
-    acts = prim.effects is not None or prim.named_axes is not None or prim.sets_memory_space
+    held = prim.impl is not None or prim.regions is not None or prim.facts.has_closures
+    acts = (
+        prim.effects is not None or prim.named_axes is not None or prim.facts.sets_memory_space
+    )
     return not (held or acts or prim.multiple_results)
 
 

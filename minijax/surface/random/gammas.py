@@ -22,7 +22,8 @@ from ...analysis.cost_model import copies
 from ...control.loop_functions.map import map as map_
 from ...control.loop_functions.while_loop import while_loop
 from ...control.rules.custom_jvp import custom_jvp
-from ...ir.core import Primitive, aval_of
+from ...ir.core import ByPlatform, Primitive, aval_of
+from ...ir.facts import Facts
 from ...passes.ad_util import Zero
 from ...passes.batch import lane_to_front
 from ...prims.math.algebraic import add, div, mul, neg, sqrt, sub
@@ -37,7 +38,6 @@ from ...prims.random.key_arrays import (
     no_transpose,
     random_split_p,
     random_wrap_p,
-    set_lowering,
 )
 from ...prims.reduce.over_axes import reduce_max
 from ...prims.shape.shapes import expand_dims, reshape
@@ -167,18 +167,19 @@ random_gamma_p.abstract = _gamma_type
 random_gamma_p.jvp = _gamma_jvp
 no_transpose(random_gamma_p)
 random_gamma_p.batch = _gamma_batch
-set_lowering(random_gamma_p, _draw_all, elementwise=False)
+random_gamma_p.facts = Facts(workspace=copies(2), lowers_key_arrays=True)
+_all_at_once = lowering(random_gamma_p, _draw_all, elementwise=False)
 _one_by_one = lowering(random_gamma_p, _draw_each, elementwise=False)
 
 
 def _lower_cpu(ctx: Any, *operands: Any, **params: Any) -> Any:
     """Draw one element after the other, unless the compiler shards the elements."""
     is_batched = ctx.is_sharded_by_compiler
-    emit = random_gamma_p.lower if is_batched else _one_by_one
+    emit = _all_at_once if is_batched else _one_by_one
     return emit(ctx, *operands, **params)
 
 
-random_gamma_p.lower_by_platform["cpu"] = _lower_cpu
+random_gamma_p.lower = ByPlatform(_all_at_once, cpu=_lower_cpu)
 evaluate_by_setting(random_gamma_p)
 
 
@@ -474,6 +475,3 @@ def _shares_jvp(primals: Any, tangents: Any) -> Any:
     for _ in range(2):
         t = sub(t, expand_dims(sum_of_last(mul(y, t)), (last,)))
     return y, mul(y, t)
-
-
-random_gamma_p.workspace = copies(2)

@@ -24,7 +24,7 @@ import numpy as np
 
 from ...base import errors
 from ...control.callbacks.callbacks import over_lanes, pure_callback
-from ...ir.core import Primitive, aval_of
+from ...ir.core import ByPlatform, Primitive, aval_of
 from ...passes import ad_util
 from ...passes.ad_util import Zero, is_linear
 from ...prims import lax
@@ -301,11 +301,14 @@ spsolve_p.batch = _batch
 lowers_as(spsolve_p, _solve)
 
 
+_lower = spsolve_p.lower
+
+
 def _lower_cuda(ctx: Any, *operands: Any, tol: float, reorder: int) -> Any:
     """Lower to cuSOLVER's QR solver, which supports only 32-bit indices."""
     _, indices, indptr, b = ctx.avals_in
     if not b.size or {indices.dtype, indptr.dtype} != {dtypes.int32}:
-        return spsolve_p.lower(ctx, *operands, tol=tol, reorder=reorder)
+        return _lower(ctx, *operands, tol=tol, reorder=reorder)
     return call(
         ctx,
         "cusolver_csrlsvqr_ffi",
@@ -317,4 +320,4 @@ def _lower_cuda(ctx: Any, *operands: Any, tol: float, reorder: int) -> Any:
     )[0]
 
 
-spsolve_p.lower_by_platform["cuda"] = _lower_cuda
+spsolve_p.lower = ByPlatform(_lower, cuda=_lower_cuda)
