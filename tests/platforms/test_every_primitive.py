@@ -7,17 +7,21 @@ plugins are installed, a few are compiled.  `calls.txt` is recorded from JAX 0.1
 """
 
 import importlib.util
+import math
 import pickle
 import subprocess
 import sys
 import warnings
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import minijax as mj
+from minijax.ir.facts import NO_FACTS, KeyUse
 from minijax.ir.jaxpr import sub_jaxprs
 from minijax.runtime.backends import client
+from minijax.types.avals import same_type
 
 from .child import calls, devices, lowered, outcome, structs
 from .samples import SAMPLES, function
@@ -118,6 +122,70 @@ print(*core.registry)
         "for name in sys.argv[1:]: assert core.named(name).name == name\n"
     )
     subprocess.run([sys.executable, "-c", find, *names[::-1]], check=True, timeout=120)
+
+
+def equations(jaxpr):
+    for eqn in jaxpr.eqns:
+        yield eqn
+        for inner in sub_jaxprs(eqn.params):
+            yield from equations(inner)
+
+
+def check_facts(eqn):
+    """Check each fact of a primitive on an equation: what it returns, and what types tell."""
+    prim, facts = eqn.primitive, eqn.primitive.facts
+    ins, outs = [a.aval for a in eqn.ins], [v.aval for v in eqn.outs]
+    for rule in filter(None, (facts.flops, facts.workspace)):
+        assert math.isfinite(rule(ins, outs, eqn.params)), prim
+        assert rule(ins, outs, eqn.params) >= 0, prim
+    if facts.axes_of is not None:
+        rows = facts.axes_of(ins, outs, eqn.params)
+        for aval, row in zip(ins, rows, strict=True):
+            for size, axis in zip(outs[0].shape, row, strict=True):
+                if type(axis) is tuple:
+                    axis, reach = axis
+                    which, to = reach(np.arange(aval.shape[axis]))
+                    assert len(which) == len(to), prim
+                    assert all((to >= 0) & (to < size)), prim
+                else:
+                    assert axis is None or aval.shape[axis] == size, (prim, row)
+    if facts.elementwise:
+        for out in outs:
+            for aval in ins if len(outs) == 1 else ():
+                assert np.broadcast_shapes(aval.shape, out.shape) == out.shape, prim
+    if facts.data_movement == "nothing":
+        assert all(map(same_type, ins, outs)) and len(ins) == len(outs), prim
+    elif facts.data_movement is not None:
+        sources = [a for a in ins if a.dtype == outs[0].dtype]
+        assert sources, prim
+        if facts.data_movement == "in order":
+            assert [a.dtype for a in ins[:1]] == [a.dtype for a in outs], prim
+    if facts.depends is not None:
+        for flag in (False, True):
+            flags = facts.depends([flag] * len(ins), eqn.params)
+            assert len(flags) == len(outs), prim
+            assert flag or eqn.effects or not any(flags), prim
+    if facts.divisor is not None:
+        assert facts.divisor < len(ins), prim
+    use = facts.uses_keys
+    if use is not None:
+        use = use if isinstance(use, KeyUse) else use(ins, eqn.params)
+        assert {*use.sinks, *use.forwards.values()} <= {*range(len(ins))}, prim
+        assert {*use.sources, *use.forwards} <= {*range(len(outs))}, prim
+
+
+def test_facts_of_every_primitive_hold_on_its_equations(traced):
+    checked, seen = set(), set()
+    for _, jaxpr, _ in traced:
+        for eqn in equations(jaxpr.jaxpr):
+            types = (eqn.primitive, *[a.aval for a in eqn.ins], *[v.aval for v in eqn.outs])
+            if types in seen and eqn.primitive.facts.depends is None:
+                continue
+            seen.add(types)
+            check_facts(eqn)
+            if eqn.primitive.facts != NO_FACTS:
+                checked.add(eqn.primitive)
+    assert len(checked) > 170
 
 
 @pytest.mark.parametrize("platform, text, types, expected", RECORDED)
