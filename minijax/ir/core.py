@@ -7,8 +7,9 @@ everything else as a constant, and applies the primitive's rule while its parent
 current.  There are no levels: nesting is the chain of parents.  A finished trace is marked
 dead, so a leaked tracer is detected in O(1).
 
-A primitive carries its rules as attributes (see `Primitive`); `Unsupported` is a rule that
-raises an error with the reason why there is none.  Next: jaxpr.py.
+A primitive carries its rules as attributes (see `Primitive`), and what is known of it as one
+record (facts.py).  `Unsupported` is a rule that raises an error with the reason why there is
+none.  Next: jaxpr.py.
 """
 
 from __future__ import annotations
