@@ -28,9 +28,7 @@ RULES = {
 FLAGS = """elementwise makes_no_nans keeps_nans keeps_finite has_closures lowers_key_arrays
     sets_memory_space""".split()
 MOVEMENTS = (None, "moved", "in order", "back", "nothing")
-# The rest of a primitive's slots are rules, or say how its results are divided over devices.
-SHARDING = """check_out_sharding linearity manual_axis_rule out_sharding_param
-    sharding_rule""".split()
+NOT_RULES = "name multiple_results regions sharding facts".split()
 
 
 @pytest.fixture(scope="module")
@@ -120,9 +118,9 @@ def test_other_slots_are_rules(primitives):
     slots = set(Primitive.__slots__) - {"__weakref__"}
     assert not hasattr(Primitive, "__getattr__")  # it would slow down every attribute
     assert not slots & set(Facts._fields)
-    assert len(slots - set(SHARDING)) <= 15  # and one for the sharding
+    assert len(slots) <= 16
     for prim in primitives:
-        for slot in slots - {*SHARDING, "name", "multiple_results", "regions", "facts"}:
+        for slot in slots - {*NOT_RULES}:
             rule = getattr(prim, slot)
             assert rule is None or callable(rule), (prim, slot)
 

@@ -71,7 +71,7 @@ from minijax.passes.batch import BatchTrace
 
 process = draw.source(BatchTrace.process)
 assert "STATE.trace = parent" in process
-assert "rule(self.axis, vals, dims, **params)" in process
+assert "prim.batch(self.axis, vals, dims, **params)" in process
 process
 
 # %% [markdown]
