@@ -6,10 +6,10 @@ import contextlib
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from ..base import errors
+from ..base import config, errors
 from ..base.source import name_of, wraps
 from ..ir import core
-from ..passes.stage import folding
+from ..passes.stage import StageTrace
 
 
 class named_scope:
@@ -87,5 +87,13 @@ def ensure_compile_time_eval() -> Iterator[None]:
       >>> f(2.)
       Array(12., dtype=float32, weak_type=True)
     """
-    with folding():
-        yield
+    traces = [t for t in core.trace_stack() if isinstance(t, StageTrace)]
+    before = [t.folds for t in traces]
+    with config.FOLDING(True):
+        for t in traces:
+            t.folds = True
+        try:
+            yield
+        finally:
+            for t, folds in zip(traces, before, strict=True):
+                t.folds = folds

@@ -14,7 +14,6 @@ none.  Next: jaxpr.py.
 
 from __future__ import annotations
 
-import gc
 import threading
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
@@ -212,11 +211,6 @@ registry: dict[str, Primitive] = {}
 # Primitives that run programs on devices themselves and cannot be part of a compiled
 # program.  It is usually empty; then no program has to be searched for them.
 host_driven: set[Primitive] = set()
-
-
-def load_primitives() -> None:
-    """Import all modules that define primitives."""
-    hooks.load("primitives")
 
 
 def named(name: str) -> Primitive:
@@ -638,19 +632,6 @@ def _inside(inner: Trace, outer: Trace) -> bool:
     while inner is not outer and inner is not EVAL:
         inner = inner.parent
     return inner is outer
-
-
-def check_leaks(finished: Callable[[], Trace | None]) -> None:
-    """Raise if something still refers to tracers of a finished trace."""
-    if finished() is None:
-        return
-    gc.collect()
-    trace = finished()
-    if trace is None:
-        return
-    leaked = [x for x in gc.get_referrers(trace) if isinstance(x, Tracer)]
-    if leaked:
-        raise tracer_errors.held(trace, leaked)
 
 
 def leak_error(x: Tracer) -> Exception:

@@ -12,11 +12,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from itertools import chain
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any, final
 
 from ..base import depth
 from ..base.source import Source
-from ..types.avals import AbstractRef, ShapedArray
+from ..types.avals import AbstractRef
 from . import core, hooks
 from .core import LibraryAttribute, Primitive
 from .names import within
@@ -289,6 +290,11 @@ def named_by(debug_info: Any) -> dict[str, Any]:
     return {"name": name, "arg_names": tuple(debug_info.arg_names or ())}
 
 
+def _of_jaxpr(name: str) -> Any:
+    """Return the property of closed jaxprs that reads this field of the jaxpr."""
+    return property(attrgetter(f"jaxpr.{name}"))
+
+
 class ClosedJaxpr:
     """A jaxpr with the values of its constvars; callable on flat arguments.
 
@@ -298,6 +304,15 @@ class ClosedJaxpr:
 
     __slots__ = ("__weakref__", "consts", "jaxpr")
     is_high = False
+
+    in_avals: list[Aval] = _of_jaxpr("in_avals")
+    out_avals: list[Aval] = _of_jaxpr("out_avals")
+    eqns: list[Equation] = _of_jaxpr("eqns")
+    effects: frozenset[Any] = _of_jaxpr("effects")
+    debug_info: Any = _of_jaxpr("debug_info")
+    constvars: list[Var] = _of_jaxpr("constvars")
+    invars: list[Var] = _of_jaxpr("invars")
+    outvars: list[Any] = _of_jaxpr("outvars")
 
     def __init__(self, jaxpr: Jaxpr, consts: Sequence[Value] = ()) -> None:
         self.jaxpr = jaxpr
@@ -312,38 +327,6 @@ class ClosedJaxpr:
 
     def __hash__(self) -> int:
         return hash(self.jaxpr)
-
-    @property
-    def in_avals(self) -> list[Aval]:
-        return self.jaxpr.in_avals
-
-    @property
-    def out_avals(self) -> list[Aval]:
-        return self.jaxpr.out_avals
-
-    @property
-    def eqns(self) -> list[Equation]:
-        return self.jaxpr.eqns
-
-    @property
-    def effects(self) -> frozenset[Any]:
-        return self.jaxpr.effects
-
-    @property
-    def debug_info(self) -> Any:
-        return self.jaxpr.debug_info
-
-    @property
-    def constvars(self) -> list[Var]:
-        return self.jaxpr.constvars
-
-    @property
-    def invars(self) -> list[Var]:
-        return self.jaxpr.invars
-
-    @property
-    def outvars(self) -> list[Any]:
-        return self.jaxpr.outvars
 
     @property
     def literals(self) -> list[Any]:
@@ -542,10 +525,3 @@ def permute_jaxpr(
         permuted = Jaxpr(j.constvars, invars, outvars, j.eqns, name=j.name)
         j.memo[key] = permuted
     return ClosedJaxpr(permuted, closed.consts)
-
-
-def unweaken(aval: Aval) -> Aval:
-    """Return `aval` without a weak type."""
-    if type(aval) is ShapedArray and aval.weak_type:
-        return aval.strip_weak_type()
-    return aval

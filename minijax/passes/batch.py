@@ -239,7 +239,7 @@ def batch_flat(
     if config.CHECK_LEAKS.value:
         finished = weakref.ref(trace)
         del trace, ins, pairs
-        core.check_leaks(finished)
+        hooks.tracer_errors.check_leaks(finished)
     return vals_and_dims
 
 

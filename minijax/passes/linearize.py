@@ -13,7 +13,7 @@ This package names no operation.  Next: transpose.py, which transposes the linea
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..base import source
 from ..base.depth import applied
@@ -203,7 +203,7 @@ def linearize_flat(
         tangent_trace.alive = False
 
 
-class LinearizedJaxpr:
+class LinearizedJaxpr(NamedTuple):
     """A jaxpr split into its primal and its linear part.
 
     primal: inputs -> outputs ++ new residuals
@@ -212,21 +212,11 @@ class LinearizedJaxpr:
         residual (`("new", i)`) of the primal part.
     """
 
-    __slots__ = ("linear", "nonzero_out", "num_new", "primal", "residuals")
-
-    def __init__(
-        self,
-        primal: ClosedJaxpr,
-        num_new: int,
-        residuals: list[tuple[str, int]],
-        linear: ClosedJaxpr,
-        nonzero_out: list[bool],
-    ) -> None:
-        self.primal = primal
-        self.num_new = num_new
-        self.residuals = residuals
-        self.linear = linear
-        self.nonzero_out = nonzero_out
+    primal: ClosedJaxpr
+    num_new: int
+    residuals: list[tuple[str, int]]
+    linear: ClosedJaxpr
+    nonzero_out: list[bool]
 
     def residual_values(
         self, inputs: Sequence[Value], outputs: Sequence[Value], new: Sequence[Value]

@@ -10,8 +10,7 @@ This package names no operation.  Next: jvp.py.
 from __future__ import annotations
 
 import weakref
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from functools import wraps
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -57,7 +56,8 @@ class JitTracer(Tracer):
 
     def origin(self) -> str | None:
         trace = self._trace
-        return trace.explain(self.variable) if isinstance(trace, StageTrace) else None
+        is_staged = isinstance(trace, StageTrace)
+        return tracer_errors.origin(trace, self.variable) if is_staged else None
 
 
 _types: dict[Any, Any] = util.cache({})
@@ -113,21 +113,6 @@ def _is_concrete(prim: Primitive, args: Sequence[Any], params: dict[str, Any]) -
     if any(isinstance(x, (Tracer, Reference)) for x in args):
         return False
     return prim.named_axes is None or not prim.named_axes(params)
-
-
-@contextmanager
-def folding() -> Iterator[None]:
-    """Evaluate operations on constants while programs are traced, for a block."""
-    traces = [t for t in core.trace_stack() if isinstance(t, StageTrace)]
-    before = [t.folds for t in traces]
-    with config.FOLDING(True):
-        for t in traces:
-            t.folds = True
-        try:
-            yield
-        finally:
-            for t, folds in zip(traces, before, strict=True):
-                t.folds = folds
 
 
 # Programs compare the name of a value's class with JAX's.
@@ -259,7 +244,7 @@ class StageTrace(Trace):
         outvars = [self.atom(x) for x in outs]
         for v in outvars:
             if isinstance(v.aval, AbstractRef):
-                raise self.returned(v)
+                raise tracer_errors.staged_reference(self, v)
         jaxpr = Jaxpr(
             list(self.constvars.values()),
             self.invars,
@@ -273,46 +258,8 @@ class StageTrace(Trace):
             check_jaxpr(jaxpr)
         return jaxpr, self.consts
 
-    def returned(self, var: Atom) -> ValueError:
-        """Return the error for a reference among the results."""
-        which = None
-        if var in self.invars:
-            at = self.invars.index(var)
-            name = self.arg_names[at] if at < len(self.arg_names) else f"number {at}"
-            which = f"The returned mutable array was passed in as the argument {name}."
-        fun = f"{self.fun} traced for {self.transform}"
-        error: ValueError = tracer_errors.returned_reference(fun, var.aval, which)
-        return error
-
     def describe(self) -> str:
         return f"while tracing {self.fun} for {self.transform}" if self.fun else ""
-
-    def explain(self, var: Var) -> str:
-        """Return text that names the arguments a variable depends on, and its origin."""
-        defining_eqn = {v: eqn for eqn in self.eqns for v in eqn.outs}
-        args, todo, seen = set(), [var], set()
-        while todo:
-            v = todo.pop()
-            if v in seen:
-                continue
-            seen.add(v)
-            if v in defining_eqn:
-                todo += [a for a in defining_eqn[v].ins if type(a) is not Literal]
-            elif v in self.invars:
-                args.add(self.invars.index(v))
-        names = [
-            self.arg_names[i] if i < len(self.arg_names) else f"argument {i}"
-            for i in sorted(args)
-        ]
-        if var in defining_eqn:
-            eqn = defining_eqn[var]
-            line = f"made by {eqn.primitive} at {eqn.source}"
-            if not names:
-                return line
-            return f"a value that depends on {', '.join(names[:5])}\n     {line}"
-        if not names:
-            return "a constant"
-        return f"the argument {names[0]}" if self.arg_names else f"the {names[0]}"
 
 
 def stage(
@@ -338,7 +285,7 @@ def stage(
     if config.CHECK_LEAKS.value:
         finished = weakref.ref(trace)
         del trace, args
-        core.check_leaks(finished)
+        tracer_errors.check_leaks(finished)
     return result
 
 
@@ -386,8 +333,3 @@ def remembered(closed: ClosedJaxpr, key: tuple[Any, ...], make: Callable[[], T])
         # The entry keeps the constants alive, so no other object can get their ids.
         cached = memo[key] = ids, make(), closed.consts
     return cached[1]
-
-
-def literal_of(aval: Aval, value: Value) -> Literal:
-    """Return a scalar literal of the type `aval`."""
-    return Literal(value, shaped((), aval.dtype, aval.weak_type))

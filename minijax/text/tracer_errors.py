@@ -7,13 +7,18 @@ This file holds only the text; `core.py` decides when to raise.  `x` is the trac
 from __future__ import annotations
 
 import gc
+from collections.abc import Callable
 from types import FrameType, ModuleType
 from typing import TYPE_CHECKING
 
 from ..base import errors, source
+from ..ir.core import Tracer
+from ..ir.jaxpr import Literal
 
 if TYPE_CHECKING:
-    from ..ir.core import Trace, Tracer
+    from ..ir.core import Trace
+    from ..ir.jaxpr import Atom, Var
+    from ..passes.stage import StageTrace
     from ..types.aliases import Aval, AxisName
 
 
@@ -203,6 +208,34 @@ def not_concrete(x: Tracer, trace: Trace, context: str) -> Exception:
     )
 
 
+def origin(trace: StageTrace, var: Var) -> str:
+    """Return text that names the arguments a variable depends on, and its origin."""
+    defining_eqn = {v: eqn for eqn in trace.eqns for v in eqn.outs}
+    args, todo, seen = set(), [var], set()
+    while todo:
+        v = todo.pop()
+        if v in seen:
+            continue
+        seen.add(v)
+        if v in defining_eqn:
+            todo += [a for a in defining_eqn[v].ins if type(a) is not Literal]
+        elif v in trace.invars:
+            args.add(trace.invars.index(v))
+    names = [
+        trace.arg_names[i] if i < len(trace.arg_names) else f"argument {i}"
+        for i in sorted(args)
+    ]
+    if var in defining_eqn:
+        eqn = defining_eqn[var]
+        line = f"made by {eqn.primitive} at {eqn.source}"
+        if not names:
+            return line
+        return f"a value that depends on {', '.join(names[:5])}\n     {line}"
+    if not names:
+        return "a constant"
+    return f"the argument {names[0]}" if trace.arg_names else f"the {names[0]}"
+
+
 # ------------------------------------------------------------------------------ leaks
 
 
@@ -249,6 +282,19 @@ def leaked_into_rule(error: Exception, name: str) -> Exception:
         " by nondiff_argnums, and the rule runs after the function that made the value has"
         " ended.\nTry: pass the value as a differentiated argument of the function"
     )
+
+
+def check_leaks(finished: Callable[[], Trace | None]) -> None:
+    """Raise if something still refers to tracers of a finished trace."""
+    if finished() is None:
+        return
+    gc.collect()
+    trace = finished()
+    if trace is None:
+        return
+    leaked = [x for x in gc.get_referrers(trace) if isinstance(x, Tracer)]
+    if leaked:
+        raise held(trace, leaked)
 
 
 def held(trace: Trace, tracers: list[Tracer]) -> Exception:
@@ -335,6 +381,17 @@ def returned_reference(
             tries=["return ref[...], its value", "pass a reference in, and write to it"],
         )
     )
+
+
+def staged_reference(trace: StageTrace, var: Atom) -> ValueError:
+    """A reference among the results of a function that `trace` stages"""
+    which = None
+    if var in trace.invars:
+        at = trace.invars.index(var)
+        name = trace.arg_names[at] if at < len(trace.arg_names) else f"number {at}"
+        which = f"The returned mutable array was passed in as the argument {name}."
+    fun = f"{trace.fun} traced for {trace.transform}"
+    return returned_reference(fun, var.aval, which)
 
 
 def no_axis(name: AxisName, known: list[str], trace: Trace) -> Exception:

@@ -13,8 +13,8 @@ from typing import Any
 
 from ..api.vmappables import kinds, recursive_take
 from ..base.util import canonical_axis, flags_of, pick
-from ..ir import check, core
-from ..ir.core import Primitive, Rule, Unsupported, load_primitives, registry
+from ..ir import check, core, hooks
+from ..ir.core import Primitive, Rule, Unsupported, registry
 from ..ir.jaxpr import Equation, Jaxpr, Var, no_effects, read_vars
 from ..ir.sharding_rules import result_type
 from ..passes import dce
@@ -69,7 +69,7 @@ class Rules(MutableMapping[Primitive, Rule]):
         return rule is not None and not isinstance(rule, Unsupported)
 
     def __iter__(self) -> Iterator[Primitive]:
-        load_primitives()
+        hooks.load("primitives")
         return (p for p in list(registry.values()) if p in self)
 
     def __len__(self) -> int:
@@ -206,7 +206,7 @@ class TypeChecks(MutableMapping[Primitive, Rule]):
         return holds or prim in check.rules
 
     def __iter__(self) -> Iterator[Primitive]:
-        load_primitives()
+        hooks.load("primitives")
         return (p for p in list(registry.values()) if p in self)
 
     def __len__(self) -> int:

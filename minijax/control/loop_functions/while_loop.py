@@ -22,7 +22,7 @@ from ...base.source import function_text
 from ...base.tracebacks import boundary
 from ...base.util import merge, pick
 from ...ir import core
-from ...ir.jaxpr import permute_jaxpr, read_vars, unweaken
+from ...ir.jaxpr import permute_jaxpr, read_vars
 from ...prims import lax, promotion
 from ...prims.math import logic
 from ...prims.shape import creation
@@ -276,13 +276,14 @@ def _with_equal_dtypes(lower: Any, lo: Any, upper: Any, up: Any) -> tuple[Any, A
     """Return the bounds with one dtype: a weakly typed bound takes the other's."""
     if lo.dtype == up.dtype:
         return lower, upper
-    if dtypes.is_integer(lo.dtype) is not dtypes.is_integer(up.dtype):
-        lo, up = unweaken(lo), unweaken(up)  # an int and a float must not be promoted
-    dtype, _ = promotion.promote(((lo.dtype, lo.weak_type), (up.dtype, up.weak_type)))
+    # An int and a float must not be promoted.
+    weak = dtypes.is_integer(lo.dtype) is dtypes.is_integer(up.dtype)
+    lo_weak, up_weak = weak and lo.weak_type, weak and up.weak_type
+    dtype, _ = promotion.promote(((lo.dtype, lo_weak), (up.dtype, up_weak)))
     try:
-        if lo.weak_type and dtype == up.dtype:
+        if lo_weak and dtype == up.dtype:
             return body_staging.with_dtype(lower, dtype), upper
-        if up.weak_type and dtype == lo.dtype:
+        if up_weak and dtype == lo.dtype:
             return lower, body_staging.with_dtype(upper, dtype)
     except OverflowError:
         pass  # a Python int that does not fit the other dtype
