@@ -304,3 +304,21 @@ def test_modules_say_where_to_read_on():
             if name.endswith(".py") or "/" in name:
                 there = [(base / name).exists() for base in (path.parent, ROOT)]
                 assert any(there), f"{path} sends its readers to {name}"
+
+
+def test_no_module_takes_the_name_of_an_export():
+    """A package that exports a function `memory` has no module memory.py."""
+    code = """
+import importlib, pathlib, types, minijax
+root = pathlib.Path(minijax.__file__).parent
+for init in root.rglob('__init__.py'):
+    package = importlib.import_module('.'.join(init.parent.relative_to(root.parent).parts))
+    exports = getattr(package, '__all__', ())
+    for path in init.parent.iterdir():
+        if path.stem in exports and (path.suffix == '.py' or (path / '__init__.py').exists()):
+            value = getattr(package, path.stem)
+            importlib.import_module(f'{package.__name__}.{path.stem}')
+            if not isinstance(value, types.ModuleType):
+                assert getattr(package, path.stem) is value, path
+"""
+    run(code)

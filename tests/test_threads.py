@@ -195,7 +195,7 @@ def test_traces_and_programs_are_bounded(monkeypatch):
 def test_each_check_has_its_own_number(eager_switches):
     sites = [
         [
-            checkify_errors.Site(checkify_errors.NaNError, f"{k} {i}", None, (), None)
+            checkify_errors.CheckSite(checkify_errors.NaNError, f"{k} {i}", None, (), None)
             for i in range(2000)
         ]
         for k in range(8)

@@ -135,7 +135,7 @@ def equation_flops(eqn: Equation, once: bool = False) -> float:
     return max(each) if inside[0].choice else sum(each)
 
 
-class Step(NamedTuple):
+class CountedEquation(NamedTuple):
     """An equation that holds no programs, and how often it runs."""
 
     eqn: Equation
@@ -143,7 +143,7 @@ class Step(NamedTuple):
     known: bool
 
 
-def walk(jaxpr: Jaxpr, times: int = 1, known: bool = True) -> Iterator[Step]:
+def walk(jaxpr: Jaxpr, times: int = 1, known: bool = True) -> Iterator[CountedEquation]:
     """Yield the equations of a program and of its inner programs.
 
     Of a choice between branches, only the most expensive one is visited.
@@ -151,7 +151,7 @@ def walk(jaxpr: Jaxpr, times: int = 1, known: bool = True) -> Iterator[Step]:
     for eqn in jaxpr.eqns:
         inside = inner_programs(eqn)
         if not inside:
-            yield Step(eqn, times, known)
+            yield CountedEquation(eqn, times, known)
             continue
         if inside[0].choice:
             inside = [max(inside, key=lambda p: flops(p.closed.jaxpr))]

@@ -113,7 +113,7 @@ def _rule_of(prim: Primitive) -> Rule:
     return rule
 
 
-class _Rules(MutableMapping[Primitive, Rule]):
+class _JetRules(MutableMapping[Primitive, Rule]):
     """A mapping from primitives to their `jet` rules; assignments take effect immediately."""
 
     def __getitem__(self, prim: Primitive) -> Rule:
@@ -132,7 +132,7 @@ class _Rules(MutableMapping[Primitive, Rule]):
         return len(taylor_rules)
 
 
-jet_rules = _Rules()
+jet_rules = _JetRules()
 # JAX needs functions here that update the params of primitives with inner programs.  Here
 # `Primitive.regions` (ir/regions.py) describes these params, so that no entry is needed.
 call_param_updaters: dict[Primitive, Rule] = {}

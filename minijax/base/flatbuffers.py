@@ -19,7 +19,7 @@ Fields = dict[int, tuple[str, Any]]
 _SIZES = {"b": 1, "B": 1, "?": 1, "h": 2, "H": 2, "i": 4, "I": 4}
 
 
-class _Writer:
+class _TableWriter:
     """Writes a table before its children: references point forwards."""
 
     def __init__(self) -> None:
@@ -92,7 +92,7 @@ def write(fields: Fields) -> bytearray:
     >>> table.number(0, "H"), table.number(1, "H"), table.text(2), table.numbers(3, "I")
     (7, 0, 'seven', (1, 2))
     """
-    writer = _Writer()
+    writer = _TableWriter()
     root = writer.table(fields)
     struct.pack_into("<I", writer.data, 0, root)
     return writer.data

@@ -15,7 +15,7 @@ class primal_tangent(dtypes.extended):
     """The category of dtypes with a separate tangent dtype."""
 
 
-class _Rules:
+class _DtypeRules:
     @staticmethod
     def physical_element_aval(dtype: Any) -> Any:
         return shaped((), dtype.primal_dtype)
@@ -44,7 +44,7 @@ class PrimalTangentDType(dtypes.ExtendedDType):
     primal_dtype: Any
     tangent_dtype: Any
     name: str = ""
-    _rules = _Rules
+    _rules = _DtypeRules
     type = primal_tangent
 
     def __repr__(self) -> str:

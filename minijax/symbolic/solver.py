@@ -16,10 +16,10 @@ from .dims import SymbolicDim, dimension_variables, divided
 if TYPE_CHECKING:
     from .parser import SymbolicScope
 
-__all__ = ("Solution", "Step", "solution", "solved")
+__all__ = ("Solution", "SolvedDimension", "solution", "solved")
 
 
-class Step(NamedTuple):
+class SolvedDimension(NamedTuple):
     """One symbolic dimension: (the size of an argument's axis - rest) / factor."""
 
     name: str
@@ -33,7 +33,7 @@ class Step(NamedTuple):
 class Solution(NamedTuple):
     """How all symbolic dimensions are computed, in order, and which axes to check."""
 
-    steps: list[Step]
+    steps: list[SolvedDimension]
     checks: list[tuple[SymbolicDim, int, int]]
     scope: SymbolicScope | None
     text: str  # the specifications of the arguments, for messages
@@ -90,7 +90,7 @@ def solution(shapes: Sequence[Sequence[Size]], names: Sequence[str]) -> Solution
                 plan.checks.append((d, i, axis))
             elif (linear := _linear(d, determined)) is not None:
                 determined.add(linear[0])
-                plan.steps.append(Step(*linear, i, axis, d))
+                plan.steps.append(SolvedDimension(*linear, i, axis, d))
             else:
                 later.append((d, i, axis))
         if len(later) == len(remaining):

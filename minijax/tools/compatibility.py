@@ -98,7 +98,7 @@ def public_names() -> list[Name]:
     return names
 
 
-class Missing:
+class MissingName:
     """Marker for a name that minijax does not have."""
 
 
@@ -108,15 +108,17 @@ def _module(name: str, cache: dict[str, Any]) -> Any:
             cache[name] = importlib.import_module(_OURS + name[len("jax") :])
         except ImportError:
             outer, _, last = name.rpartition(".")
-            cache[name] = getattr(_module(outer, cache), last, Missing) if outer else Missing
+            cache[name] = (
+                getattr(_module(outer, cache), last, MissingName) if outer else MissingName
+            )
     return cache[name]
 
 
 def lookup(name: Name, cache: dict[str, Any]) -> Any:
-    """Return the object of this name in minijax, or `Missing`."""
+    """Return the object of this name in minijax, or `MissingName`."""
     module = _module(name.module, cache)
-    value = Missing if module is Missing else getattr(module, name.name, Missing)
-    return _module(name.path, cache) if value is Missing else value
+    value = MissingName if module is MissingName else getattr(module, name.name, MissingName)
+    return _module(name.path, cache) if value is MissingName else value
 
 
 def missing_parameters(name: Name, fun: Any) -> list[str]:
@@ -194,7 +196,7 @@ def sections() -> dict[str, Section]:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             value = lookup(name, cache)
-        if value is Missing:
+        if value is MissingName:
             section.absent.append(name.name)
             continue
         differences = [f"does not accept `{p}=`" for p in missing_parameters(name, value)]

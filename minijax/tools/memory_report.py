@@ -149,7 +149,7 @@ def memory(f: Callable[..., Any], *args: Any, **kwargs: Any) -> MemoryReport:
       (80400, 40000, 400)
     """
     program = program_of(f, args, kwargs)
-    walk = _Walk()
+    walk = _LivenessWalk()
     jaxpr = program.jaxpr
     owners: dict[Any, Owned] = {}
     for v in jaxpr.constvars:
@@ -190,7 +190,7 @@ class Owned:
     type: str
 
 
-class _Walk:
+class _LivenessWalk:
     """A walk through a program that records which values are live when."""
 
     def __init__(self) -> None:

@@ -64,7 +64,7 @@ class Record(NamedTuple):
 
 
 @dataclasses.dataclass(frozen=True)
-class Site:
+class ProbeSite:
     """A place in a program whose values are checked.
 
     number: its number, in the order in which sites run.
@@ -127,7 +127,7 @@ class NonfiniteInterpreter:
 
     def __init__(self, kinds: Sequence[str]) -> None:
         self.kinds = frozenset(kinds)
-        self.sites: list[Site] = []
+        self.sites: list[ProbeSite] = []
         self.around: list[Around] = []
         self.names = ""  # the name stack of the equations around
 
@@ -169,7 +169,7 @@ class NonfiniteInterpreter:
         def look(eqn: Equation | None, v: Any, i: int = -1) -> None:
             number = len(self.sites)
             atoms = (v,) if eqn is None else tuple(eqn.ins)
-            self.sites.append(Site(number, eqn, loops, atoms, i, self.names))
+            self.sites.append(ProbeSite(number, eqn, loops, atoms, i, self.names))
             if self.checks_site(number):
                 stats.extend(self.stats_of([probes.value(a) for a in atoms]))
                 before = () if eqn is None else map(probes.slot, filter(is_float_atom, eqn.ins))

@@ -169,7 +169,7 @@ def maybe_bad_variables(jaxpr: Jaxpr, bad_inputs: Iterable[Any]) -> set[Any]:
 
 
 @dataclasses.dataclass(frozen=True)
-class Plan:
+class ProbePlan:
     """How the values of a program are checked.
 
     look: variables to check.
@@ -184,7 +184,7 @@ class Plan:
     takers: dict[Any, int]
 
 
-def plan_probes(jaxpr: Jaxpr, skip: set[Any], top: bool, mark: bool) -> Plan:
+def plan_probes(jaxpr: Jaxpr, skip: set[Any], top: bool, mark: bool) -> ProbePlan:
     """Plan which variables to check, and which ones a NaN in an equation's result marks.
 
     This goes backwards: a variable is decided at its definition, after all its readers.  It
@@ -198,7 +198,7 @@ def plan_probes(jaxpr: Jaxpr, skip: set[Any], top: bool, mark: bool) -> Plan:
     results = {v for v in jaxpr.outvars if type(v) is not Literal and is_float_atom(v)}
     to_check, safe = (results, skip) if top else (set[Any](), skip | results)
     to_check, safe = set(to_check), set(safe)
-    plan = Plan(set(), {}, set(), {})
+    plan = ProbePlan(set(), {}, set(), {})
     marking_eqn: dict[Any, int] = {}
     used = set(results)  # by equations that are not elementwise
     read = set(results)

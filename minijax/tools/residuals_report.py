@@ -17,7 +17,7 @@ import numpy as np
 from ..analysis.cost_model import equation_flops, flops, inner_programs, nbytes
 from ..api.autodiff import grad
 from ..control.calls.remat import checkpoint
-from ..control.calls.remat_budget import Budget, Plan, Segment, budget, plan
+from ..control.calls.remat_budget import Budget, Segment, SegmentPlan, budget, plan_segments
 from ..control.calls.remat_regions import inline_calls
 from ..control.refs.discharge import discharge_own_refs
 from ..ir.jaxpr import ClosedJaxpr, Equation, Jaxpr, Literal
@@ -381,7 +381,7 @@ def plan_remat(
     f, args, kwargs, _ = without_statics(f, args, kwargs)
     program = program_of(f, args, kwargs)
     jaxpr = discharge_own_refs(ClosedJaxpr(inline_calls(program.jaxpr))).jaxpr
-    segments_plan: Plan = plan(jaxpr, int(nbytes))
+    segments_plan: SegmentPlan = plan_segments(jaxpr, int(nbytes))
     policy: Budget = budget(nbytes)
     remat_f = checkpoint(f, policy=policy)
     pieces = list(_pieces(jaxpr, segments_plan.segments, 0))

@@ -272,7 +272,7 @@ _rules.update(_links)
 # ----------------------------------------------------------------------------- programs
 
 
-class _Walk:
+class _CostWalk:
     """A walk over a program, on one device of a mesh."""
 
     def __init__(self, mesh: Any, pins: tuple[bool, bool]) -> None:
@@ -313,7 +313,7 @@ class _Walk:
             shapes = [RooflineShape.from_aval(a) for a in ins]
             return rule(ctx, *shapes, **eqn.params)
         if prim is shard_map_p:
-            inner = _Walk(eqn.params["mesh"], self.pins)
+            inner = _CostWalk(eqn.params["mesh"], self.pins)
             return inner.program(eqn.params["jaxpr"].jaxpr)
         inside = inner_programs(eqn)
         if not inside:
@@ -372,7 +372,7 @@ def roofline(
             closed = make_jaxpr(sharded_f)(*args)
         if print_jaxpr:
             print(closed)
-        walk = _Walk(mesh, pins)
+        walk = _CostWalk(mesh, pins)
         if mesh is None:
             return shapes, walk.program(closed.jaxpr)
         # Only equations count: each device has shards, not the full arrays outside of them.

@@ -189,7 +189,7 @@ def show(
     for name, jaxpr in jaxprs:
         names[name] = names.get(name, 0) + 1
         suffix = f" {names[name]}" if names[name] > 1 else ""
-        stages.append(Stage(name + suffix, _Writer().program(jaxpr, name_of(f))))
+        stages.append(Stage(name + suffix, _JaxprWriter().program(jaxpr, name_of(f))))
     if compiled and not is_host_driven(closed.jaxpr):
         jitted = transformed_f if hasattr(transformed_f, "lower") else jit(transformed_f)
         lowered = jitted.lower(*args, **kwargs)
@@ -291,7 +291,7 @@ def _python(jaxprs: Sequence[Jaxpr]) -> list[Line]:
 # ------------------------------------------------------------------------------- jaxprs
 
 
-class _Writer:
+class _JaxprWriter:
     """Writer of jaxprs with the user's names for variables."""
 
     def __init__(self) -> None:
@@ -478,7 +478,7 @@ def _html(stage: Stage) -> str:
 
 def _graph(jaxpr: Jaxpr) -> str:
     """Return a graph for graphviz: nodes are equations, edges are values."""
-    writer, names = _Writer(), jaxpr.arg_names
+    writer, names = _JaxprWriter(), jaxpr.arg_names
     jaxpr = inline_calls(jaxpr)
     rows = ["digraph {", 'node [shape=box fontname="monospace" fontsize=10];']
     rows.append('edge [fontname="monospace" fontsize=8];')

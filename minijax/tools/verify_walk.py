@@ -33,7 +33,7 @@ def comparable(aval: Any) -> bool:
     return type(aval) is ShapedArray and not dtypes.is_extended(aval.dtype)
 
 
-class Inside:
+class NestedProgram:
     """A program that an equation runs: its operands, and the step of a loop."""
 
     __slots__ = ("args", "closed", "label")
@@ -105,7 +105,7 @@ class Walk:
         return outs if self.random is None else self.noisy(eqn, args, outs)
 
     # -------------------------------------------------------------- programs inside
-    def insides(self, eqn: Equation, args: Sequence[Any]) -> Iterator[Inside]:
+    def insides(self, eqn: Equation, args: Sequence[Any]) -> Iterator[NestedProgram]:
         """Yield the programs that an equation runs, in order; none if it runs as one."""
         regions, params = eqn.primitive.regions, eqn.params
         if isinstance(regions, Loop):
@@ -114,7 +114,7 @@ class Walk:
             bodies, at = regions.bodies(params), 0
             if regions.index:
                 at = min(max(int(np.asarray(args[0])), 0), len(bodies) - 1)
-            yield Inside(bodies[at], args[regions.index :], None)
+            yield NestedProgram(bodies[at], args[regions.index :], None)
 
     def loop(self, eqn: Equation, args: Sequence[Any]) -> Sequence[Any]:
         loop, params = eqn.primitive.regions, eqn.params
@@ -130,7 +130,7 @@ class Walk:
 
     def steps(
         self, eqn: Equation, args: Sequence[Any], done: Callable[[list[Any]], None]
-    ) -> Iterator[Inside]:
+    ) -> Iterator[NestedProgram]:
         """Yield each step of a loop before it runs; pass the results to `done`."""
         loop, params = eqn.primitive.regions, eqn.params
         *cond, body = loop.bodies(params)
@@ -149,7 +149,7 @@ class Walk:
                 done(carry)
                 return
             operands = [*consts, *carry]
-            yield Inside(body, operands, (f"iteration of {name}", count))
+            yield NestedProgram(body, operands, (f"iteration of {name}", count))
             carry = self.run(body.jaxpr, body.consts, operands)
             count += 1
         length = params[loop.length]
@@ -157,7 +157,7 @@ class Walk:
         ys: list[list[Any]] = [[] for _ in eqn.outs[n:]]
         for i in reversed(range(length)) if back else range(length):
             operands = [*consts, *carry, *(x[i] for x in xs)]
-            yield Inside(body, operands, (f"row of {name}", i))
+            yield NestedProgram(body, operands, (f"row of {name}", i))
             outs = self.run(body.jaxpr, body.consts, operands)
             carry, more = split_list(outs, [n])
             for y, value in zip(ys, more, strict=True):

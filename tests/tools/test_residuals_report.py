@@ -153,7 +153,7 @@ def test_plans_of_chains_are_optimal(limit):
     x = jnp.ones((16, 16))
     jaxpr = mj.make_jaxpr(chain)(x).jaxpr
     most = functools.partial(highest, size=x.nbytes)
-    found = budgets.plan(jaxpr, limit * x.nbytes)
+    found = budgets.plan_segments(jaxpr, limit * x.nbytes)
     assert found.bytes == most(found.segments) <= limit * x.nbytes
     costs = budgets._Costs(jaxpr)
     at = budgets._cut_points(costs)

@@ -15,7 +15,7 @@ from ..arguments import ArgNames
 from ..body_staging import tree_difference
 
 
-class Difference(NamedTuple):
+class SignatureDifference(NamedTuple):
     """One difference from a cached signature: the argument's path, the old and new value.
 
     The path is empty if the difference is not in an argument.
@@ -42,13 +42,13 @@ def differences(jitted: Any, call: Any, avals: Any) -> list[str] | None:
     return None if nearest_differences is None else list(map(str, nearest_differences))
 
 
-def nearest(jitted: Any, key: Any, keys: list[Any]) -> list[Difference] | None:
+def nearest(jitted: Any, key: Any, keys: list[Any]) -> list[SignatureDifference] | None:
     """Return the differences from the nearest of some keys; None if there are none."""
     candidates = [compared(jitted, old, key) for old in keys]
     return min(candidates, key=len, default=None)
 
 
-def compared(jitted: Any, known: Any, now: Any) -> list[Difference]:
+def compared(jitted: Any, known: Any, now: Any) -> list[SignatureDifference]:
     """Return the differences between two trace keys."""
     out = []
     if known[0] != now[0]:
@@ -57,16 +57,18 @@ def compared(jitted: Any, known: Any, now: Any) -> list[Difference]:
         names = names_of(jitted, now)
         for i, (a, b) in enumerate(zip(known[1], now[1], strict=True)):
             if a != b:
-                out.append(Difference(names[i], str(a), str(b)))
+                out.append(SignatureDifference(names[i], str(a), str(b)))
     if known[2] != now[2]:
-        out.append(Difference("", str(known[2]), str(now[2]), "static arguments differ"))
+        out.append(
+            SignatureDifference("", str(known[2]), str(now[2]), "static arguments differ")
+        )
     if known[4] != now[4]:
         what = "options that change tracing differ (x64, promotion, precision ...)"
-        out.append(Difference("", "", "", what))
+        out.append(SignatureDifference("", "", "", what))
     return out
 
 
-def _of_trees(jitted: Any, known: Any, now: Any) -> Difference:
+def _of_trees(jitted: Any, known: Any, now: Any) -> SignatureDifference:
     """Return the first difference between the trees of the arguments."""
     path, old, new, why = tree_difference(known[0], now[0])
     label = ""
@@ -78,7 +80,7 @@ def _of_trees(jitted: Any, known: Any, now: Any) -> Difference:
             called, at = names.parameters(), names.positions[first.idx]
             label = called[at] if at < len(called) else f"args[{at}]"
         label += tree.keystr(tuple(rest))
-    return Difference(label, old, new, f"argument trees differ: {why}")
+    return SignatureDifference(label, old, new, f"argument trees differ: {why}")
 
 
 def names_of(jitted: Any, key: Any) -> ArgNames:

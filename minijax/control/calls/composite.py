@@ -22,22 +22,13 @@ from ...types.avals import shaped
 from ..arguments import check_values
 from ..body_staging import stage_body
 from ..refs.discharge import FunctionPrimitive
-from .jit_primitive import closed_call_p
+from .jit_primitive import derive_as_call
 
 composite_p = FunctionPrimitive("composite")
 def_region_rules(composite_p, Call("jaxpr"), lowers_key_arrays=True)
 composite_p.impl = lambda *args, jaxpr, **_: jaxpr(*args)
-# The name denotes the function itself; a transformed function is a different one.
-composite_p.linearize = composite_p.dce = None
-composite_p.jvp = lambda primals, tangents, *, jaxpr, **_: closed_call_p.jvp(
-    primals, tangents, call_jaxpr=jaxpr
-)
-composite_p.transpose = lambda cts, *args, jaxpr, **_: closed_call_p.transpose(
-    cts, *args, call_jaxpr=jaxpr
-)
-composite_p.batch = lambda axis, args, dims, *, jaxpr, **_: closed_call_p.batch(
-    axis, args, dims, call_jaxpr=jaxpr
-)
+# The name denotes the function itself.
+derive_as_call(composite_p, "jaxpr")
 
 
 def composite_lower(

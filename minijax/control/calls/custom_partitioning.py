@@ -43,7 +43,7 @@ from ..arguments import Statics, check_callable, check_values, resolve_statics, 
 from ..body_staging import stage_body
 from ..flat import FlatFun
 from ..refs.discharge import FunctionPrimitive
-from .jit_primitive import closed_call_p
+from .jit_primitive import derive_as_call
 from .sdy_sharding_rule import SdyShardingRule, rule_of
 
 custom_partitioning_p = FunctionPrimitive("custom_partitioning")
@@ -51,17 +51,8 @@ def_region_rules(custom_partitioning_p, Call("call"))
 custom_partitioning_p.impl = custom_partitioning_p.evaluated(
     lambda *args, call, **_: call(*args)
 )
-# The partitioning is defined for the function itself; derivatives and batches lose it.
-custom_partitioning_p.linearize = custom_partitioning_p.dce = None
-custom_partitioning_p.jvp = lambda primals, tangents, *, call, **_: closed_call_p.jvp(
-    primals, tangents, call_jaxpr=call
-)
-custom_partitioning_p.transpose = lambda cts, *args, call, **_: closed_call_p.transpose(
-    cts, *args, call_jaxpr=call
-)
-custom_partitioning_p.batch = lambda axis, args, dims, *, call, **_: closed_call_p.batch(
-    axis, args, dims, call_jaxpr=call
-)
+# The partitioning is defined for the function itself.
+derive_as_call(custom_partitioning_p, "call")
 
 _TARGET = "CustomSPMDPartitioning"
 _numbers = itertools.count()

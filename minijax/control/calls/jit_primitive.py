@@ -256,3 +256,19 @@ closed_call_p = ClosedCallPrimitive("closed_call")
 def_region_rules(closed_call_p, Call("call_jaxpr"), lowers_key_arrays=True)
 closed_call_p.impl = lambda *args, call_jaxpr: call_jaxpr(*args)
 closed_call_p.lower = lambda ctx, *args, call_jaxpr: ctx.call(call_jaxpr, "closed_call", args)
+
+
+def derive_as_call(prim: FunctionPrimitive, param: str) -> None:
+    """Give a primitive the derivatives and batches of a call of its jaxpr, `param`.
+
+    The primitive describes the function itself, not its transformed forms.
+    """
+
+    def rule(name: str) -> Any:
+        def apply(*args: Any, **params: Any) -> Any:
+            return getattr(closed_call_p, name)(*args, call_jaxpr=params[param])
+
+        return apply
+
+    prim.jvp, prim.transpose, prim.batch = map(rule, ("jvp", "transpose", "batch"))
+    prim.linearize = prim.dce = None

@@ -64,7 +64,7 @@ class Segment:
 
 
 @dataclasses.dataclass(frozen=True)
-class Plan:
+class SegmentPlan:
     """Segments in program order, the `bytes` that they need and the `flops` recomputed."""
 
     segments: tuple[Segment, ...]
@@ -88,7 +88,7 @@ class Budget:
         """
         key = ("budget", self.limit)
         if key not in jaxpr.memo:
-            chosen = plan(jaxpr, self.limit)
+            chosen = plan_segments(jaxpr, self.limit)
             after = {a for a in jaxpr.outvars if type(a) is not Literal}
             eqns = _divided(jaxpr, chosen.segments, wrap, after)
             jaxpr.memo[key] = jaxpr.replace(eqns=eqns, arg_names=())
@@ -212,7 +212,7 @@ def _cut_points(costs: _Costs) -> list[int]:
     return sorted({0, n, *inner})
 
 
-def plan(jaxpr: Jaxpr, limit: int) -> Plan:
+def plan_segments(jaxpr: Jaxpr, limit: int) -> SegmentPlan:
     """Choose the segments to recompute, within a limit in bytes."""
     costs = _Costs(jaxpr)
     points = _cut_points(costs)
@@ -236,8 +236,8 @@ def plan(jaxpr: Jaxpr, limit: int) -> Plan:
     return min(plans, key=lambda p: (p.flops, p.bytes))
 
 
-def _counted(segments: Sequence[Segment]) -> Plan:
-    return Plan(tuple(segments), _need(segments), _work(segments))
+def _counted(segments: Sequence[Segment]) -> SegmentPlan:
+    return SegmentPlan(tuple(segments), _need(segments), _work(segments))
 
 
 def _need(segments: Sequence[Segment]) -> int:

@@ -92,7 +92,7 @@ class BatchedError(JaxException):
         )
 
 
-class Site(NamedTuple):
+class CheckSite(NamedTuple):
     """A check in a program: its exception, static part, and payload's tree and types."""
 
     kind: type[JaxException]
@@ -110,12 +110,12 @@ class Site(NamedTuple):
         return exception
 
 
-_sites: list[Site] = []
-_codes: dict[Site, int] = {}
+_sites: list[CheckSite] = []
+_codes: dict[CheckSite, int] = {}
 _numbering = threading.Lock()
 
 
-def code_of(site: Site) -> int:
+def code_of(site: CheckSite) -> int:
     """Return the number of a site; equal sites have the same number."""
     code = _codes.get(site)
     if code is None:
@@ -287,7 +287,7 @@ def error_at(
     leaves, payload = tree.flatten((args, kwargs))
     avals = [core.aval_of(x) for x in leaves]
     types = tuple(shaped(a.shape, a.dtype) for a in avals)
-    site = Site(kind, text, payload, types, location)
+    site = CheckSite(kind, text, payload, types, location)
     strong = [_strong(x, a) for x, a in zip(leaves, avals, strict=True)]
     return Error(failed, np.int32(code_of(site)), strong)
 

@@ -80,13 +80,13 @@ _failures: list[Exception] = []  # errors since the last barrier, which the next
 _MOST_PENDING = 256
 
 
-class Inside(threading.local):
+class CallbackDepth(threading.local):
     """The number of callbacks that this thread is executing."""
 
     depth = 0
 
 
-inside = Inside()
+inside = CallbackDepth()
 
 
 @hooks.started.fill

@@ -44,7 +44,7 @@ class Window(NamedTuple):
     n: int
 
 
-class _Dynamic:
+class _DynamicEntry:
     """A placeholder for an operand among an index's entries."""
 
     __slots__ = ()
@@ -53,7 +53,7 @@ class _Dynamic:
         return "*"
 
 
-DYNAMIC = _Dynamic()
+DYNAMIC = _DynamicEntry()
 
 
 class Index(NamedTuple):

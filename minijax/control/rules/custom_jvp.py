@@ -499,7 +499,29 @@ class Result:
         )
 
 
-class custom_jvp(CustomRuleFunction):
+class CustomDerivative(CustomRuleFunction):
+    """A function with a derivative rule, which does not apply to the nondiff arguments."""
+
+    __call__: Callable[..., Any]
+
+    def __init__(
+        self,
+        fun: Callable[..., Any],
+        nondiff_argnums: Sequence[int] = (),
+        nondiff_argnames: Sequence[str] = (),
+    ) -> None:
+        wraps(fun)(self)
+        self.fun = fun
+        self.nondiff = nondiff_positions(fun, nondiff_argnums, nondiff_argnames)
+        self.nondiff_argnums = self.nondiff
+        self.signature = signature_of(fun)
+        self.symbolic_zeros = False
+
+    def __get__(self, obj: Any, kind: Any = None) -> Any:
+        return self if obj is None else functools.partial(self, obj)
+
+
+class custom_jvp(CustomDerivative):
     """Give a function its own forward-mode derivative rule.
 
     Args:
@@ -521,19 +543,7 @@ class custom_jvp(CustomRuleFunction):
       Array(10., dtype=float32, weak_type=True)
     """
 
-    def __init__(
-        self,
-        fun: Callable[..., Any],
-        nondiff_argnums: Sequence[int] = (),
-        nondiff_argnames: Sequence[str] = (),
-    ) -> None:
-        wraps(fun)(self)
-        self.fun = fun
-        self.nondiff = nondiff_positions(fun, nondiff_argnums, nondiff_argnames)
-        self.nondiff_argnums = self.nondiff
-        self.signature = signature_of(fun)
-        self.jvp: Callable[..., Any] | None = None
-        self.symbolic_zeros = False
+    jvp: Callable[..., Any] | None = None
 
     def defjvp(self, jvp: Callable[..., Any], symbolic_zeros: bool = False) -> Any:
         """Set the rule: `jvp(*nondiff, primals, tangents) -> (out, out_tangent)`.
@@ -568,9 +578,6 @@ class custom_jvp(CustomRuleFunction):
             return out, tree.unflatten(out_tree, map(instantiate, total))
 
         self.defjvp(jvp)
-
-    def __get__(self, obj: Any, kind: Any = None) -> Any:
-        return self if obj is None else functools.partial(self, obj)
 
     @boundary
     def __call__(self, *args: Any, **kwargs: Any) -> Any:

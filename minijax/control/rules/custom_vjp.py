@@ -11,24 +11,24 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from ...base import config, errors, tree
-from ...base.source import function_text, own_name, wraps
+from ...base.source import function_text, own_name
 from ...base.tracebacks import boundary
 from ...ir import core
 from ...ir.core import STATE, Tracer
 from ...passes.ad_util import Zero, core_ops, instantiate
 from ...prims.math.cast import convert_element_type
 from ...types import dtypes
-from ..arguments import check_values, signature_of
+from ..arguments import check_values
 from ..body_staging import to_vary, type_difference
 from . import rule_refs
-from .custom_calls import CustomRuleFunction, as_arrays
+from .custom_calls import as_arrays
 from .custom_jvp import (
     RESIDUALS,
+    CustomDerivative,
     Result,
     SymbolicZero,
     bind_arguments,
     name_of,
-    nondiff_positions,
     split_arguments,
 )
 from .custom_vjp_call import custom_vjp_call_p
@@ -82,7 +82,7 @@ def custom_vjp_primal_tree_values(tree: Any) -> Any:
     return _map(value, tree)
 
 
-class custom_vjp(CustomRuleFunction):
+class custom_vjp(CustomDerivative):
     """Give a function its own reverse-mode derivative rule.
 
     Args:
@@ -100,21 +100,9 @@ class custom_vjp(CustomRuleFunction):
       Array(10., dtype=float32, weak_type=True)
     """
 
-    def __init__(
-        self,
-        fun: Callable[..., Any],
-        nondiff_argnums: Sequence[int] = (),
-        nondiff_argnames: Sequence[str] = (),
-    ) -> None:
-        wraps(fun)(self)
-        self.fun = fun
-        self.nondiff = nondiff_positions(fun, nondiff_argnums, nondiff_argnames)
-        self.nondiff_argnums = self.nondiff
-        self.signature = signature_of(fun)
-        self.fwd: Callable[..., Any] | None = None
-        self.bwd: Callable[..., Any] | None = None
-        self.symbolic_zeros = False
-        self.optimize_remat = False
+    fwd: Callable[..., Any] | None = None
+    bwd: Callable[..., Any] | None = None
+    optimize_remat = False
 
     def defvjp(
         self,
@@ -149,9 +137,6 @@ class custom_vjp(CustomRuleFunction):
         self.symbolic_zeros = symbolic_zeros
         self.optimize_remat = optimize_remat
 
-    def __get__(self, obj: Any, kind: Any = None) -> Any:
-        return self if obj is None else functools.partial(self, obj)
-
     @boundary
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         name = name_of(self.fun)
@@ -173,7 +158,7 @@ class custom_vjp(CustomRuleFunction):
         leaves, in_tree = tree.flatten(tuple(dynamic))
         check_values(leaves, f"the arguments of {function_text(self.fun)}")
         rule_refs.check_passed_once(leaves, self.fun, in_tree, positions)
-        rules = Rules(self, args, fixed, positions, in_tree)
+        rules = FlatRules(self, args, fixed, positions, in_tree)
         fwd = named(rules.remat_fwd if self.optimize_remat else rules.fwd, self.fwd)
         # Recognizes a recursive call.  By id, as fixed arguments need not be hashable;
         # `rules` keeps them alive, so their ids stay unique.
@@ -197,7 +182,7 @@ def named(rule: Callable[..., Any], like: Any) -> Any:
     return out
 
 
-class Rules:
+class FlatRules:
     """The flat callables of one call of a `custom_vjp` function."""
 
     def __init__(

@@ -27,7 +27,7 @@ from ..gather.dynamic_slicing import dynamic_index_in_dim, dynamic_slice_in_dim
 from ..math.algebraic import add_p, mul
 from ..math.cast import scalar
 from ..reduce.over_axes import emit_monoid, reduce_sum_p
-from ..shape.shapes import expand_dims, move_axis, reshape, squeeze, transpose
+from ..shape.shapes import expand_dims, move_axis, reshape, shape_of, squeeze, transpose
 from . import named_axes
 from .named_axes import Groups, all_lanes, axis_tuple
 from .pcast import moved, pcast_to_varying, state_of, typed
@@ -44,19 +44,15 @@ __all__ = (
 )
 
 
-def _shape(x: Any) -> tuple[int, ...]:
-    return tuple(core.aval_of(x).shape)
-
-
 def _merge(x: Any, axis: int, n: int = 2) -> Any:
     """Merge `n` neighbouring axes of `x`."""
-    shape = _shape(x)
+    shape = shape_of(x)
     return reshape(x, (*shape[:axis], prod(shape[axis : axis + n]), *shape[axis + n :]))
 
 
 def _divide(x: Any, axis: int, sizes: Sequence[int]) -> Any:
     """Split an axis of `x` into axes of these sizes and a last one with the rest."""
-    shape = _shape(x)
+    shape = shape_of(x)
     rest = shape[axis] // prod(sizes)
     return reshape(x, (*shape[:axis], *sizes, rest, *shape[axis + 1 :]))
 
@@ -119,7 +115,7 @@ def _gather_batch_named(
         x = named_axes.take_lanes(
             all_lanes(axis, x, d), [i for group in lane_groups for i in group]
         )
-        x = reshape(x, (axis.size, axis_size, *_shape(x)[1:]))
+        x = reshape(x, (axis.size, axis_size, *shape_of(x)[1:]))
         x = move_axis(x, 1, at + 1)
         return (_merge(x, at + 1) if tiled else x), 0
     before, after = named_axes.split_at(axis_name, axis.name)
@@ -363,7 +359,7 @@ def _scatter_batch_named(
             _divide(x, at, (sizes[0], axis.size))
             if not tiled
             else reshape(
-                x, (*_shape(x)[:at], sizes[0], axis.size, sizes[1], *_shape(x)[at + 1 :])
+                x, (*shape_of(x)[:at], sizes[0], axis.size, sizes[1], *shape_of(x)[at + 1 :])
             )
         )
         x = _merge(move_axis(x, at + 1, at), at + 1)
@@ -589,7 +585,7 @@ def _swap(x: Any, lane: int, split: int, concat: int, before: Any, after: Any) -
     The pieces are numbered (before, lanes, after).  A smaller collective exchanges the pieces
     of the other mapped axes.
     """
-    n = _shape(x)[lane]
+    n = shape_of(x)[lane]
     sizes = core.axis_size(before), n, core.axis_size(after)
     x = _divide(x, split, sizes)  # split -> (before, to, after, own part)
     if before or after:
@@ -615,7 +611,7 @@ def _swap(x: Any, lane: int, split: int, concat: int, before: Any, after: Any) -
     at = concat + (3 if concat > split else 0)
     if concat == split:
         return _merge(x, split, 4)
-    permutation = [i for i in range(len(_shape(x))) if not split <= i < own]
+    permutation = [i for i in range(len(shape_of(x))) if not split <= i < own]
     position = permutation.index(at)
     permutation[position:position] = [split, split + 1, split + 2]
     return _merge(transpose(x, permutation), position, 4)
@@ -704,7 +700,7 @@ def all_to_all(
         )
 
     def one(leaf: Any) -> Any:
-        shape = _shape(leaf)
+        shape = shape_of(leaf)
         split = canonical_axis(split_axis, len(shape))
         concat = canonical_axis(concat_axis, len(shape))
         if tiled:

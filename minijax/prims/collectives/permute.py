@@ -30,7 +30,7 @@ from ..math.cast import cast
 from ..math.logic import bitwise_and, clamp, eq, ge, lt, select
 from ..reduce.over_axes import reduce_or
 from ..shape.creation import broadcasted_iota, zero_array
-from ..shape.shapes import broadcast_in_dim, broadcast_to, move_axis, reshape
+from ..shape.shapes import broadcast_in_dim, broadcast_to, move_axis, reshape, shape_of
 from ..shape.slicing import index_in_dim
 from . import named_axes
 from .all_gather import all_gather, all_gather_p, all_to_all
@@ -46,10 +46,6 @@ __all__ = (
     "ragged_all_to_all_p",
     "ragged_all_to_all",
 )
-
-
-def _shape(x: Any) -> tuple[int, ...]:
-    return tuple(core.aval_of(x).shape)
 
 
 # ----------------------------------------------------------------------------- ppermute
@@ -112,7 +108,7 @@ def _permute_gathered(x, before, after, sizes: Sequence[int], source: dict[int, 
     """Permute over lanes and other axes together: gather all values, and take one's own."""
     n_before, n_lanes, n_after = sizes
     rest = before + after
-    shape = _shape(x)
+    shape = shape_of(x)
     x = all_gather_p.bind(
         x,
         all_gather_dimension=0,
@@ -124,14 +120,14 @@ def _permute_gathered(x, before, after, sizes: Sequence[int], source: dict[int, 
     x = move_axis(reshape(x, (n_before, n_after, *shape)), 1, 2)
     x = reshape(x, (n_before * n_lanes * n_after, *shape[1:]))
     # -1 marks an index that is not a destination.  One row per participant of the other axes.
-    table = np.asarray([source.get(i, -1) for i in range(_shape(x)[0])], np.int32)
+    table = np.asarray([source.get(i, -1) for i in range(shape_of(x)[0])], np.int32)
     table = table.reshape(sizes).transpose(0, 2, 1).reshape(-1, n_lanes)
     sources = dynamic_index_in_dim(table, axis_index(rest), 0, keepdims=False)
     taken = named_axes.take_rows(
         x, select(ge(sources, np.int32(0)), sources, np.zeros_like(table[0]))
     )
-    keep = broadcast_in_dim(ge(sources, np.int32(0)), _shape(taken), (0,))
-    return select(keep, taken, broadcast_to(_zero_like(x), _shape(taken)))
+    keep = broadcast_in_dim(ge(sources, np.int32(0)), shape_of(taken), (0,))
+    return select(keep, taken, broadcast_to(_zero_like(x), shape_of(taken)))
 
 
 def _zero_like(x: Any) -> Any:
@@ -142,7 +138,7 @@ def _zero_unless(x: Any, keep: Sequence[bool]) -> Any:
     """Return `x` with zeros in the lanes that are not destinations."""
     if all(keep):
         return x
-    shape = _shape(x)
+    shape = shape_of(x)
     mask = broadcast_in_dim(np.asarray(keep), shape, (0,))
     return select(mask, x, broadcast_to(_zero_like(x), shape))
 
@@ -240,7 +236,7 @@ def _broadcast_abstract(x: Any, *, axis_name: Any, source: int) -> Any:
 def _broadcast_transpose(ct: Any, x: Any, *, axis_name: Any, source: int) -> list[Any]:
     total = psum_p.bind(ct, axes=axis_tuple(axis_name), axis_index_groups=None)
     is_source = eq(axis_index(axis_name), np.int32(source))
-    return [select(is_source, total, broadcast_to(_zero_like(ct), _shape(ct)))]
+    return [select(is_source, total, broadcast_to(_zero_like(ct), shape_of(ct)))]
 
 
 def _broadcast_batch(axis: Any, args: Any, dims: Any, **params: Any) -> Any:
@@ -356,8 +352,8 @@ def _ragged_by_gather(
         for x in (operand, starts, sizes, targets)
     ]
     own_index = _index_in_group(axis_name, axis_index_groups)
-    rows = broadcasted_iota(np.int32, _shape(output)[:1], 0)
-    limit = np.int32(max(_shape(operand)[0] - 1, 0))
+    rows = broadcasted_iota(np.int32, shape_of(output)[:1], 0)
+    limit = np.int32(max(shape_of(operand)[0] - 1, 0))
     for i in range(named_axes.group_size(axis_name, axis_index_groups)):
         values, first, size, target = (index_in_dim(x, i, 0, keepdims=False) for x in gathered)
         first, size, target = (
@@ -369,13 +365,13 @@ def _ragged_by_gather(
         written = bitwise_and(
             ge(offset, np.int32(0)), lt(offset, _broadcast_to_indices(size, rows))
         )
-        wide = broadcast_in_dim(written, _shape(output), (0,))
+        wide = broadcast_in_dim(written, shape_of(output), (0,))
         output = select(wide, named_axes.take_rows(values, source), output)
     return output
 
 
 def _broadcast_to_indices(x: Any, indices: Any) -> Any:
-    return broadcast_in_dim(x, _shape(indices), ())
+    return broadcast_in_dim(x, shape_of(indices), ())
 
 
 def _index_in_group(axis_name: Any, groups: Groups) -> Any:
@@ -406,16 +402,16 @@ def _ragged_transpose(
             ct, blank, own_offsets, received, sender_offsets, sizes, **params
         )
     if is_linear(output):
-        rows = broadcasted_iota(np.int32, (_shape(ct)[0], _shape(own_offsets)[0]), 0)
+        rows = broadcasted_iota(np.int32, (shape_of(ct)[0], shape_of(own_offsets)[0]), 0)
         first, count = (
-            broadcast_in_dim(cast(x, dtypes.int32), _shape(rows), (1,))
+            broadcast_in_dim(cast(x, dtypes.int32), shape_of(rows), (1,))
             for x in (own_offsets, received)
         )
         offset = sub(rows, first)
         inside = bitwise_and(ge(offset, np.int32(0)), lt(offset, count))
         overwritten = reduce_or(inside, (1,))
-        wide = broadcast_in_dim(overwritten, _shape(ct), (0,))
-        output_ct = select(wide, broadcast_to(_zero_like(ct), _shape(ct)), ct)
+        wide = broadcast_in_dim(overwritten, shape_of(ct), (0,))
+        output_ct = select(wide, broadcast_to(_zero_like(ct), shape_of(ct)), ct)
     return [operand_ct, output_ct, None, None, None, None]
 
 

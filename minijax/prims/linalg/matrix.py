@@ -28,12 +28,13 @@ from ..math.logic import eq, ge, gt, le, lt, select
 from ..math.order import conj, real
 from ..shape.creation import broadcasted_iota
 from ..shape.diagonals import sliced
-from ..shape.shapes import broadcast_in_dim, transpose
+from ..shape.shapes import broadcast_in_dim, shape_of, transpose
 
 __all__ = (
     "shape_of",
     "check_matrix",
     "batch_matrices",
+    "linearize_in_given_basis",
     "no_jvp",
     "only_on",
     "matmul",
@@ -58,10 +59,6 @@ __all__ = (
 # ------------------------------------------------------------------- shapes and checks
 
 
-def shape_of(x: Any) -> tuple[int, ...]:
-    return tuple(core.aval_of(x).shape)
-
-
 def check_matrix(
     name: str, aval, *, square: bool = False, position: int = 0, first: bool = False
 ) -> None:
@@ -80,6 +77,20 @@ def check_matrix(
             f" {aval.shape}.",
             which=aval.str_short(True),
         )
+
+
+def linearize_in_given_basis(jvp: Callable[..., Any]) -> Callable[..., Any]:
+    """Return the linearize rule of a frame of vectors, from its jvp rule.
+
+    The aligned basis depends on the unknown tangent, so it is not used.  Where the vectors
+    of equal values would rotate, the tangent is NaN.
+    """
+
+    def linearize(trace: Any, primals: Any, tangents: Any, **params: Any) -> Any:
+        with core.current(trace):
+            return jvp(primals, tangents, turn=False, **params)
+
+    return linearize
 
 
 def batch_matrices(prim: Primitive, vectors: bool = False) -> None:

@@ -360,20 +360,12 @@ def _frame_jvp(
     return [v, w], _eigh_tangents(v, w, rotated)
 
 
-def _frame_linearize(trace: Any, primals: Any, tangents: Any, **params: Any) -> Any:
-    """Linearize without the aligned basis, which depends on the unknown tangent.
-
-    Where equal eigenvectors would rotate, the tangent is NaN."""
-    with core.current(trace):
-        return _frame_jvp(primals, tangents, turn=False, **params)
-
-
 def _frame_lower(ctx: Any, x: Any, *, last: bool, **params: Any) -> Any:
     return _eigh_lower(ctx, x, subset_by_index=None, **params)
 
 
 eigh_frame_p.jvp = _frame_jvp
-eigh_frame_p.linearize = _frame_linearize
+eigh_frame_p.linearize = linearize_in_given_basis(_frame_jvp)
 batch_matrices(eigh_frame_p)
 eigh_frame_p.lower = _frame_lower
 eigh_frame_p.facts = Facts(flops=matrix_flops(9.0), workspace=copies(2))

@@ -393,16 +393,8 @@ def _frame_jvp(
     return [s, u, vt], _svd_tangents(s, u, vt, da, True, rotated)
 
 
-def _frame_linearize(trace: Any, primals: Any, tangents: Any, **params: Any) -> Any:
-    """Linearize without the aligned basis, which depends on the unknown tangent.
-
-    Where singular vectors of equal values would rotate, the tangent is NaN."""
-    with core.current(trace):
-        return _frame_jvp(primals, tangents, turn=False, **params)
-
-
 svd_frame_p.jvp = _frame_jvp
-svd_frame_p.linearize = _frame_linearize
+svd_frame_p.linearize = linearize_in_given_basis(_frame_jvp)
 batch_matrices(svd_frame_p)
 svd_frame_p.lower = lambda ctx, x, *, last, algorithm: _svd_lower(
     ctx, x, algorithm=algorithm, full_matrices=False, compute_uv=True, subset_by_index=None

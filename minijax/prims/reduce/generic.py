@@ -117,13 +117,13 @@ reduce_p.def_sharding(
 )
 
 
-def _split(args: Sequence[Any]) -> tuple[Sequence[Any], Sequence[Any]]:
+def halves(args: Sequence[Any]) -> tuple[Sequence[Any], Sequence[Any]]:
     """Split arguments into operands and initial values."""
     return args[: len(args) // 2], args[len(args) // 2 :]
 
 
 def _reduce_type(*avals, computation, jaxpr, dimensions: tuple[int, ...]) -> list[Any]:
-    operands, inits = _split(avals)
+    operands, inits = halves(avals)
     if any(x.shape != operands[0].shape for x in operands):
         raise value_problem(
             "reduce operands must have one shape, got"
@@ -172,8 +172,8 @@ def _eval_mapped(jaxpr: ClosedJaxpr, rank: int, xs: Sequence[Any]) -> Sequence[A
 
 def _reduce_jvp(primals: Any, tangents: Any, **params: Any) -> Any:
     jaxpr, axes = params["jaxpr"], params["dimensions"]
-    operands, inits = _split(primals)
-    ts, init_ts = _split(tangents)
+    operands, inits = halves(primals)
+    ts, init_ts = halves(tangents)
     if not all(type(t) is Zero for t in init_ts):
         raise problem(
             NotImplementedError,
@@ -198,8 +198,8 @@ def _reduce_jvp(primals: Any, tangents: Any, **params: Any) -> Any:
 
 
 def _reduce_batch(axis: Any, args: Any, dims: Any, **params: Any) -> Any:
-    operands, inits = _split(args)
-    lanes, init_lanes = _split(dims)
+    operands, inits = halves(args)
+    lanes, init_lanes = halves(dims)
     if any(d is not None for d in init_lanes):
         raise problem(
             NotImplementedError,
@@ -214,7 +214,7 @@ def _reduce_batch(axis: Any, args: Any, dims: Any, **params: Any) -> Any:
 
 
 def _lower_reduce(ctx, *args, computation, jaxpr: ClosedJaxpr, dimensions) -> list[Any]:
-    _, cells = _split(ctx.avals_in)
+    _, cells = halves(ctx.avals_in)
     op = ctx.region_op(
         "stablehlo.reduce",
         [ctx.type(a) for a in ctx.avals_out],

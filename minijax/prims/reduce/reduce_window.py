@@ -31,7 +31,7 @@ from ..math.logic import select
 from ..math.order import max, min
 from ..shape.shapes import broadcast
 from ..window_padding import dilated, ints, padtype_to_pads
-from .generic import monoid_of, on_arrays, staged_computation
+from .generic import halves, monoid_of, on_arrays, staged_computation
 from .window_reductions import (
     batch_windows,
     check_windows,
@@ -51,13 +51,8 @@ __all__ = ("reduce_window_p", "reduce_window", "select_and_scatter_p")
 reduce_window_p = Primitive("reduce_window", multiple_results=True)
 
 
-def _halves(args: Sequence[Any]) -> tuple[Sequence[Any], Sequence[Any]]:
-    """Split arguments into operands and initial values."""
-    return args[: len(args) // 2], args[len(args) // 2 :]
-
-
 def _windows_abstract(*avals: Any, jaxpr: Any, consts: Any, **params: Any) -> list[Any]:
-    operands, inits = _halves(avals)
+    operands, inits = halves(avals)
     if any(x.shape != operands[0].shape for x in operands):
         raise TypeError(
             f"reduce_window operands must have one shape, got {[x.shape for x in operands]}."
@@ -80,8 +75,8 @@ def _windows_abstract(*avals: Any, jaxpr: Any, consts: Any, **params: Any) -> li
 
 
 def _windows_jvp(primals, tangents, *, jaxpr: Jaxpr, consts, **params):
-    operands, inits = _halves(primals)
-    ts, init_ts = _halves(tangents)
+    operands, inits = halves(primals)
+    ts, init_ts = halves(tangents)
     if not all(type(t) is Zero for t in init_ts):
         raise errors.type_error(
             "reduce_window jvp does not support non-zero init_value_tangent.",
@@ -110,8 +105,8 @@ def _windows_jvp(primals, tangents, *, jaxpr: Jaxpr, consts, **params):
 
 
 def _windows_batch(axis: Any, args: Any, dims: Any, **params: Any) -> Any:
-    operands, inits = _halves(args)
-    lanes, init_lanes = _halves(dims)
+    operands, inits = halves(args)
+    lanes, init_lanes = halves(dims)
     if any(d is not None for d in init_lanes):
         raise NotImplementedError(
             "reduce_window batching is not implemented for initial values.\nWhy: They"
@@ -123,7 +118,7 @@ def _windows_batch(axis: Any, args: Any, dims: Any, **params: Any) -> Any:
 
 
 def _windows_lower(ctx, *args, jaxpr: Jaxpr, consts, **params) -> list[Any]:
-    operands, inits = _halves(args)
+    operands, inits = halves(args)
     closed = ClosedJaxpr(jaxpr, consts)
 
     def fill(region: Any) -> None:

@@ -96,6 +96,11 @@ def primitive(
     return prim
 
 
+def shape_of(x: Any) -> tuple[int, ...]:
+    """Return the shape of a value."""
+    return tuple(core.aval_of(x).shape)
+
+
 def problem(
     error: type[Exception], what: str, *values: Any, why: str, tries: Sequence[str] = ()
 ) -> Exception:

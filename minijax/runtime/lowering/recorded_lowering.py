@@ -44,7 +44,7 @@ def is_value_param(value: Any) -> bool:
     return value is None or isinstance(value, kinds)
 
 
-class Step(NamedTuple):
+class RecordedOperation(NamedTuple):
     """One operation of a recipe."""
 
     name: str
@@ -64,7 +64,11 @@ class RecordedLowering:
     __slots__ = ("single", "home", "results", "steps")
 
     def __init__(
-        self, steps: Sequence[Step], results: Callable[[Any], Any], home: Any, is_single: bool
+        self,
+        steps: Sequence[RecordedOperation],
+        results: Callable[[Any], Any],
+        home: Any,
+        is_single: bool,
     ) -> None:
         self.steps = steps
         self.results = results
@@ -159,14 +163,16 @@ def record_lowering(
 
 def _step(
     op: Any, attributes: dict[str, Any], numbers: dict[Any, int], repeated: dict[Any, Any]
-) -> Step:
+) -> RecordedOperation:
     operands = _selector([numbers[x] for x in op.operands])
     types = [x.type for x in op.results]
     repeated_type = repeated.get(op.results[0]) if types else None
     regions = len(op.regions) > 0
     if any(x in numbers for inner in _nested_operations(op) for x in inner.operands):
         raise KeyError("a region that uses outer values")
-    return Step(op.name, types, operands, attributes, repeated_type, op if regions else None)
+    return RecordedOperation(
+        op.name, types, operands, attributes, repeated_type, op if regions else None
+    )
 
 
 def _selector(numbers: Sequence[int]) -> Callable[[Any], Any]:

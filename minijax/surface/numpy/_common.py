@@ -51,6 +51,7 @@ __all__ = (
     "choose", "sort_pair", "call_with_out_sharding", "canonical_axes", "has_items",
     "static_axis", "composite_along", "static_shape", "check_sizes", "static_dtype",
     "not_numeric", "not_broadcastable", "no_out", "once", "aval_of", "canonical_axis",
+    "is_complex",
 )  # fmt: skip
 
 ArrayLike = Any
@@ -106,6 +107,11 @@ def arraylike_error(name: str, x: Any, position: int) -> TypeError:
 def shape_of(x: Any) -> tuple[int, ...]:
     """Return the shape of an array-like value."""
     return aval_of(x).shape
+
+
+def is_complex(x: Any) -> bool:
+    """Whether the dtype of an array-like value is complex."""
+    return dtypes.is_complex(aval_of(x).dtype)
 
 
 def as_array(x: Any) -> Any:

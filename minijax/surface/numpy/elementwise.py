@@ -56,10 +56,6 @@ def _dtype(x: Any) -> Any:
     return aval_of(x).dtype
 
 
-def _is_complex(x: Any) -> bool:
-    return dtypes.is_complex(aval_of(x).dtype)
-
-
 # ---------------------------------------------------------------- division, remainder
 
 
@@ -82,7 +78,7 @@ def floor_divide(x1: Any, x2: Any, /) -> Any:
       Array([ 3, -4], dtype=int32)
     """
     x, y = promote_args_numeric("floor_divide", x1, x2)
-    if _is_complex(x):
+    if is_complex(x):
         raise TypeError("floor_divide does not support complex-valued inputs")
     if dtypes.is_unsigned(_dtype(x)):
         return lax.div(x, y)
@@ -439,7 +435,7 @@ def _logistic_weights(base2: bool, x: Any, y: Any, ans: Any) -> tuple[Any, Any]:
     At equal operands both are 1/2.  exp(x - ans) would be 1 where the other weight is below
     the last bit, and its derivative 0.
     """
-    if _is_complex(x):
+    if is_complex(x):
         grow = lax.exp2 if base2 else lax.exp
         return grow(lax.sub(x, ans)), grow(lax.sub(y, ans))
     gap = lax.sub(x, y)
@@ -452,7 +448,7 @@ def _logistic_weights(base2: bool, x: Any, y: Any, ans: Any) -> tuple[Any, Any]:
 
 @custom_jvp
 def _log_sum(x: Any, y: Any) -> Any:
-    return _logaddexp_complex(x, y) if _is_complex(x) else _logaddexp(False, x, y)
+    return _logaddexp_complex(x, y) if is_complex(x) else _logaddexp(False, x, y)
 
 
 @_log_sum.defjvp
@@ -465,7 +461,7 @@ def _log_sum_jvp(primals: Any, tangents: Any) -> Any:
 
 @custom_jvp
 def _log2_sum(x: Any, y: Any) -> Any:
-    if not _is_complex(x):
+    if not is_complex(x):
         return _logaddexp(True, x, y)
     scale = const(x, np.log(2.0))
     out = _logaddexp_complex(lax.mul(x, scale), lax.mul(y, scale))
@@ -504,7 +500,7 @@ def logaddexp(x1: Any, x2: Any, /) -> Any:
       Array(1000.69, dtype=float32, weak_type=True)
     """
     out = _log_sum(*_same_shapes("logaddexp", x1, x2))
-    return strong_unless_scalar(out) if _is_complex(out) else out
+    return strong_unless_scalar(out) if is_complex(out) else out
 
 
 @composite
@@ -570,7 +566,7 @@ def fmin(x1: Any, x2: Any) -> Any:
 
 
 def _greater(x: Any, y: Any) -> Any:
-    if not _is_complex(x):
+    if not is_complex(x):
         return lax.gt(x, y)
     same = lax.eq(lax.real(x), lax.real(y))
     return choose(same, lax.gt(lax.imag(x), lax.imag(y)), lax.gt(lax.real(x), lax.real(y)))
@@ -601,7 +597,7 @@ def clip(arr: Any = None, /, min: Any = None, max: Any = None) -> Any:
         raise ValueError("No input was provided to the clip function.")
     operands = [x for x in (arr, min, max) if x is not None]
     check_arraylike("clip", *operands)
-    if any(_is_complex(x) for x in operands):
+    if any(is_complex(x) for x in operands):
         raise errors.value_error(
             "Clip received a complex value either through the input or the min/max keywords.",
             why="complex values have no ordering.",
@@ -656,7 +652,7 @@ def round(a: Any, decimals: int = 0, out: None = None) -> Any:
 
 
 def _round(x: Any, decimals: int) -> Any:
-    if _is_complex(x):
+    if is_complex(x):
         return lax.complex(
             _round_real(lax.real(x), decimals), _round_real(lax.imag(x), decimals)
         )

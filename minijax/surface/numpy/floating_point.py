@@ -42,10 +42,6 @@ def _dtype(x: Any) -> Any:
     return aval_of(x).dtype
 
 
-def _is_complex(x: Any) -> bool:
-    return dtypes.is_complex(aval_of(x).dtype)
-
-
 # ------------------------------------------------------------------- classes of floats
 
 
@@ -69,7 +65,7 @@ def isfinite(x: Any, /) -> Any:
       Array([ True, False, False], dtype=bool)
     """
     check_arraylike("isfinite", x)
-    if _is_complex(x):
+    if is_complex(x):
         return lax.bitwise_and(lax.is_finite(lax.real(x)), lax.is_finite(lax.imag(x)))
     if dtypes.is_float(_dtype(x)):
         return lax.is_finite(x)
@@ -92,7 +88,7 @@ def isinf(x: Any, /) -> Any:
       Array([False,  True], dtype=bool)
     """
     check_arraylike("isinf", x)
-    if _is_complex(x):
+    if is_complex(x):
         return lax.bitwise_or(_infinite(lax.real(x)), _infinite(lax.imag(x)))
     return _infinite(x) if dtypes.is_float(_dtype(x)) else _all_false(x)
 
@@ -104,7 +100,7 @@ def _infinite(x: Any) -> Any:
 def _signed_infinity(name: str, x: Any, out: Any, sign: float) -> Any:
     no_out("isneginf/isposinf", out)
     check_arraylike(name, x)
-    if _is_complex(x):
+    if is_complex(x):
         raise ValueError("isposinf/isneginf are not well defined for complex types")
     return _equals_infinity(x, sign)
 
@@ -194,7 +190,7 @@ def iscomplex(x: Any) -> Any:
     """
     check_arraylike("iscomplex", x)
     check_kind("iscomplex", aval_of(x), ANY, 0, 1)
-    if not _is_complex(x):
+    if not is_complex(x):
         weak = aval_of(x).weak_type and not shape_of(x)
         return convert(_all_false(x), dtypes.bool_, weak)
     part = lax.imag(x)
@@ -218,7 +214,7 @@ def isreal(x: Any) -> Any:
     """
     check_arraylike("isreal", x)
     check_kind("isreal", aval_of(x), ANY, 0, 1)
-    if not _is_complex(x):
+    if not is_complex(x):
         weak = aval_of(x).weak_type and not shape_of(x)
         return convert(lax.full_like(x, True, dtypes.bool_), dtypes.bool_, weak)
     part = lax.imag(x)
@@ -254,7 +250,7 @@ def signbit(x: Any, /) -> Any:
       Array([ True, False,  True], dtype=bool)
     """
     check_arraylike("signbit", x)
-    if _is_complex(x):
+    if is_complex(x):
         raise ValueError(f"jax.numpy.signbit is not well defined for {_dtype(x)}")
     return convert(_signbit(x), dtypes.bool_)
 
@@ -313,7 +309,7 @@ def spacing(x: Any, /) -> Any:
       1.1920928955078125e-07
     """
     check_arraylike("spacing", x)
-    if _is_complex(x):
+    if is_complex(x):
         raise ValueError("jnp.spacing is not defined for complex inputs.")
     (x,) = promote_dtypes_inexact(x)
     x = convert(x, _dtype(x))
@@ -366,7 +362,7 @@ def frexp(x: Any, /) -> tuple[Any, Any]:
       (Array([0.75], dtype=float32), Array([3], dtype=int32))
     """
     check_arraylike("frexp", x)
-    if _is_complex(x):
+    if is_complex(x):
         raise TypeError("frexp does not support complex-valued inputs")
     (x,) = promote_dtypes_inexact(x)
     return _frexp(convert(x, _dtype(x)))
@@ -455,7 +451,7 @@ def ldexp(x1: Any, x2: Any, /) -> Any:
       Array([6.], dtype=float32)
     """
     check_arraylike("ldexp", x1, x2)
-    if dtypes.kind(_dtype(x2)) not in ("int", "uint", "bool") or _is_complex(x1):
+    if dtypes.kind(_dtype(x2)) not in ("int", "uint", "bool") or is_complex(x1):
         raise ValueError(f"ldexp not supported for input types {(_dtype(x1), _dtype(x2))}")
     (x,) = promote_dtypes_inexact(x1)
     x = convert(x, _dtype(x))

@@ -28,7 +28,7 @@ from ...symbolic.dims import SymbolicDim, exceeds, falls_below, max_dim, min_dim
 from ...types import dtypes
 from . import subscripts
 from ._common import *
-from .subscripts import ARRAY, NEW, POINT, SCALAR, SPAN, Plan
+from .subscripts import ARRAY, NEW, POINT, SCALAR, SPAN, IndexPlan
 
 __all__ = ("take", "take_along_axis")
 
@@ -105,7 +105,7 @@ def row(x: Any, i: Any) -> Any:
     return lax.squeeze_p.bind(sliced, dimensions=(0,))
 
 
-def is_full(plan: Plan) -> bool:
+def is_full(plan: IndexPlan) -> bool:
     """Whether a plan selects the entire array in its own shape."""
     for e, n in zip(plan.entries, plan.operand, strict=False):
         if e != (SPAN, 0, n, 1, False):
@@ -116,7 +116,7 @@ def is_full(plan: Plan) -> bool:
 def read(
     x,
     leaves: Sequence[Any],
-    plan: Plan,
+    plan: IndexPlan,
     mode: lax.GatherScatterMode | None = None,
     fill_value=None,
     indices_are_sorted: bool = False,
@@ -134,11 +134,11 @@ _read = composite(
 )
 
 
-def _read_first(xs: Sequence[Any], plan: Plan, *flags: Any) -> Any:
+def _read_first(xs: Sequence[Any], plan: IndexPlan, *flags: Any) -> Any:
     return read(xs[0], xs[1:], plan, *flags)
 
 
-def may_be_out_of_bounds(plan: Plan) -> bool:
+def may_be_out_of_bounds(plan: IndexPlan) -> bool:
     """Whether a position might be out of bounds."""
     axis = 0
     for e in plan.entries:
@@ -153,7 +153,7 @@ def may_be_out_of_bounds(plan: Plan) -> bool:
     return False
 
 
-def _read_by_slice(x: Any, leaves: Sequence[Any], plan: Plan, clip: bool) -> Any:
+def _read_by_slice(x: Any, leaves: Sequence[Any], plan: IndexPlan, clip: bool) -> Any:
     """Read a plan without index arrays: slice, reverse, drop and add axes.
 
     Positions out of bounds are clamped; only with `clip` did the user request that.
@@ -260,7 +260,7 @@ def dynamic_slice(
 def _read_by_gather(
     x,
     leaves: Sequence[Any],
-    plan: Plan,
+    plan: IndexPlan,
     mode: lax.GatherScatterMode | None,
     fill_value,
     indices_are_sorted: bool,
@@ -416,7 +416,7 @@ def _take(a, indices, axis, mode, unique_indices: bool, indices_are_sorted: bool
         i, mode = i % n, "promise_in_bounds"
     entries: list[Any] = [(SPAN, 0, m, 1, False) for m in x.shape]
     entries[axis] = (ARRAY,) if i.ndim else (SCALAR,)
-    plan = Plan(tuple(entries), x.shape, bool(i.ndim), mode in (None, "fill"))
+    plan = IndexPlan(tuple(entries), x.shape, bool(i.ndim), mode in (None, "fill"))
     how = lax.GatherScatterMode.from_any(mode)
     return _read_by_gather(x, (i,), plan, how, fill_value, indices_are_sorted, unique_indices)
 

@@ -23,7 +23,7 @@ from . import indexing
 from ._common import *
 from ._function_tables import row
 from .reductions import hashable_axis
-from .subscripts import ARRAY, SPAN, Plan
+from .subscripts import ARRAY, SPAN, IndexPlan
 
 __all__ = ("quantile", "nanquantile", "percentile", "nanpercentile", "median", "nanmedian")
 
@@ -339,7 +339,7 @@ def _pick(ordered: Any, position: Any, by_row: bool) -> Any:
     # Even one position is an array: for a slice at a dynamic position, the compiler would
     # gather all of a sharded array.
     spans = tuple((SPAN, 0, n, 1, False) for n in ordered.shape[:-1])
-    plan = Plan((*spans, (ARRAY,)), ordered.shape, True, False)
+    plan = IndexPlan((*spans, (ARRAY,)), ordered.shape, True, False)
     positions = at if at.ndim else lax.reshape(at, (1,))
     out = indexing.read(ordered, (positions,), plan)
     return shapes.move_axis(out, last, 0) if at.ndim else lax.squeeze(out, (last,))

@@ -33,7 +33,7 @@ from ...types.sizes import index_of
 from . import indexing, updates
 from ._common import *
 from .creation import asarray
-from .subscripts import ARRAY, Plan
+from .subscripts import ARRAY, IndexPlan
 
 __all__ = (
     "nonzero",
@@ -119,7 +119,7 @@ def _nonzero(a: Any, fills: Any, size: int) -> Any:
     position = lax.sub(counts, dtype.type(1))
     position = choose(mask, position, typed_constant(size, dtype))
     slots = lax.broadcast_in_dim(typed_constant(n, dtype), (size,), ())
-    plan = Plan(((ARRAY,),), (size,), True, False)
+    plan = IndexPlan(((ARRAY,),), (size,), True, False)
     flat = updates.write(
         slots, (position,), lax.iota(dtype, n), plan, "min", updates._DROP, False, False
     )
@@ -296,7 +296,7 @@ def _everywhere(v: Any, n: Any, dtype: Any) -> Any:
 
 def _search_by_halves(a: Any, v: Any, side: str, dtype: Any, unroll: bool) -> Any:
     n = a.shape[0]
-    plan = Plan(((ARRAY,),), (n,), True, False)
+    plan = IndexPlan(((ARRAY,),), (n,), True, False)
 
     def halve(_: Any, bounds: Any) -> Any:
         # The result is in [low, high].

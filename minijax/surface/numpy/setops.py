@@ -26,7 +26,7 @@ from . import indexing, searching
 from ._common import *
 from .creation import asarray
 from .sorting import with_positions
-from .subscripts import ARRAY, SPAN, Plan
+from .subscripts import ARRAY, SPAN, IndexPlan
 
 __all__ = (
     "unique",
@@ -55,7 +55,7 @@ class Runs(NamedTuple):
 def take_rows(x: Any, at: Any) -> Any:
     """Return `x[at]` for positions within bounds."""
     spans = tuple((SPAN, 0, n, 1, False) for n in x.shape[1:])
-    return indexing.read(x, (at,), Plan(((ARRAY,), *spans), x.shape, True, False))
+    return indexing.read(x, (at,), IndexPlan(((ARRAY,), *spans), x.shape, True, False))
 
 
 def runs_of(x: Any, equal_nan: bool) -> Runs:

@@ -30,10 +30,6 @@ def _dtype(x: Any) -> Any:
     return aval_of(x).dtype
 
 
-def _is_complex(x: Any) -> bool:
-    return dtypes.is_complex(aval_of(x).dtype)
-
-
 @composite
 def fabs(x: Any, /) -> Any:
     """Return the absolute value of real numbers as floats, elementwise.
@@ -53,7 +49,7 @@ def fabs(x: Any, /) -> Any:
       Array([1., 2.], dtype=float32)
     """
     check_arraylike("fabs", x)
-    if _is_complex(x):
+    if is_complex(x):
         raise TypeError("ufunc 'fabs' does not support complex dtypes")
     return lax.abs(*promote_dtypes_inexact(x))
 
@@ -78,7 +74,7 @@ def hypot(x1: Any, x2: Any, /) -> Any:
       Array(5., dtype=float32, weak_type=True)
     """
     x, y = promote_args_inexact("hypot", x1, x2)
-    if _is_complex(x):
+    if is_complex(x):
         raise ValueError(
             "jnp.hypot is not well defined for complex-valued inputs."
             " Try: jnp.hypot(abs(x1), abs(x2))"
@@ -228,7 +224,7 @@ def i0(x: Any) -> Any:
       Array([1.   , 1.266], dtype=float32)
     """
     check_arraylike("i0", x)
-    if _is_complex(x):
+    if is_complex(x):
         raise ValueError(f"Unsupported input type to jax.numpy.i0: {_dtype(x)}")
     return modified_bessel_0(*promote_dtypes_inexact(x))
 
@@ -260,7 +256,7 @@ modified_bessel_1.defjvps(lambda t, ans, x: lax.mul(t, i1_slope(x)))
 def _angle(z: Any, deg: Any) -> Any:
     if not dtypes.is_inexact(_dtype(z)):
         z = convert(z, dtypes.float_default())
-    if _is_complex(z):
+    if is_complex(z):
         y, x = lax.imag(z), lax.real(z)
     else:
         z = z if shape_of(z) else convert(z, _dtype(z))

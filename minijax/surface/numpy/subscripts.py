@@ -1,6 +1,6 @@
 """Subscripts of `x[...]`: parsing, and translation to gather and scatter.
 
-`parse` converts a subscript to a `Plan`, hashable data with one entry per item, and to
+`parse` converts a subscript to a `IndexPlan`, hashable data with one entry per item, and to
 leaves: index arrays and, in eager mode, the positions themselves (so that a loop over
 `x[i]` compiles one program).  `locate` converts a plan that needs more than slices to the
 indices and dimension numbers of gather or scatter.
@@ -41,7 +41,7 @@ ARRAY = 3  # (ARRAY,): the next leaf, an integer array
 SPAN = 4  # (SPAN, start, size, step, reversed): step > 0; start None: the next leaf
 
 
-class Plan(NamedTuple):
+class IndexPlan(NamedTuple):
     """A subscript of an array of known shape, without the values of its leaves."""
 
     entries: tuple[Any, ...]
@@ -58,7 +58,7 @@ _array = (ARRAY,)
 
 def parse(
     subscript: Any, shape: tuple[int, ...], eager: bool, wrap: bool = True
-) -> tuple[Plan, list[Any]]:
+) -> tuple[IndexPlan, list[Any]]:
     """Return the plan and the leaves of a subscript for an array of this shape.
 
     In eager mode, positions become leaves.
@@ -110,7 +110,7 @@ def parse(
             else:
                 entries.append(_scalar)
         axis += 1
-    return Plan(tuple(entries), shape, arrays, wrap, separated), leaves
+    return IndexPlan(tuple(entries), shape, arrays, wrap, separated), leaves
 
 
 # Whether `jax_check_static_indices` was ever on; until then `check_static` is not called.
@@ -394,7 +394,7 @@ def _concrete_mask(mask: Any) -> Any:
 # ------------------------------------------------------------ for gather and scatter
 
 
-class Location(NamedTuple):
+class ElementIndices(NamedTuple):
     """Positions of a plan's elements, in the terms of gather and scatter."""
 
     indices: Any
@@ -408,7 +408,7 @@ class Location(NamedTuple):
     distinct: bool  # whether positions are known to be sorted and distinct
 
 
-def locate(plan: Plan, leaves: Sequence[Any]) -> Location:
+def locate(plan: IndexPlan, leaves: Sequence[Any]) -> ElementIndices:
     """Return the indices of a plan's elements."""
     remaining_leaves = iter(leaves)
     values = [
@@ -458,7 +458,7 @@ def locate(plan: Plan, leaves: Sequence[Any]) -> Location:
                 batch.append(size)
             shape.append(size)
         axis += 1
-    return Location(
+    return ElementIndices(
         _columns(columns, batch, block_at, block, plan),
         tuple(windows),
         tuple(collapsed),
@@ -471,7 +471,7 @@ def locate(plan: Plan, leaves: Sequence[Any]) -> Location:
     )
 
 
-def _with_sizes(plan: Plan) -> Iterator[tuple[Any, int]]:
+def _with_sizes(plan: IndexPlan) -> Iterator[tuple[Any, int]]:
     """Yield entries with the size of the axis they index (0 for NEW)."""
     axis = 0
     for e in plan.entries:
@@ -525,7 +525,7 @@ def wrap(index: Any, n: int) -> Any:
     return lax.select_n_p.bind(below, index, lax.add_p.bind(index, size))
 
 
-def block_shape(plan: Plan, values: Sequence[Any]) -> tuple[int, ...]:
+def block_shape(plan: IndexPlan, values: Sequence[Any]) -> tuple[int, ...]:
     """Return the shape that the index arrays of a plan broadcast to."""
     if not plan.arrays:
         return ()
@@ -544,7 +544,7 @@ def block_shape(plan: Plan, values: Sequence[Any]) -> tuple[int, ...]:
         ) from None
 
 
-def block_position(plan: Plan) -> int:
+def block_position(plan: IndexPlan) -> int:
     """Return the entry before which the axes of the index arrays go: NumPy's rule.
 
     They go before the first of the indices that are not slices if all of these are
@@ -561,7 +561,7 @@ def _columns(
     batch: Sequence[int],
     block_at: int,
     block: tuple[int, ...],
-    plan: Plan,
+    plan: IndexPlan,
 ):
     """Return the indices operand: positions along the last axis, one per indexed axis."""
     dtype = _index_dtype([c for c, _ in columns], plan)
@@ -595,7 +595,7 @@ def _strided(start: int, size: int, step: int, dtype: Any) -> Any:
     return steps if start == 0 else lax.add(steps, dtype.type(start))
 
 
-def _index_dtype(values: Sequence[Any], plan: Plan) -> Any:
+def _index_dtype(values: Sequence[Any], plan: IndexPlan) -> Any:
     """Return one dtype for all positions."""
     for v in values:
         if getattr(v, "dtype", None) == dtypes.int64:

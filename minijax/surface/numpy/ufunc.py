@@ -44,25 +44,8 @@ from .functional import vectorize
 from .manipulation import broadcast_arrays, broadcast_to, expand_dims, moveaxis, ravel, reshape
 from .ranges import arange
 
-# The public module exports these functions with their methods.
-__all__ = (
-    "ufunc",
-    "frompyfunc",
-    "add",
-    "bitwise_and",
-    "bitwise_or",
-    "bitwise_xor",
-    "logaddexp",
-    "logaddexp2",
-    "logical_and",
-    "logical_or",
-    "logical_xor",
-    "maximum",
-    "minimum",
-    "multiply",
-    "negative",
-    "subtract",
-)
+# The public module exports the functions of UFUNCS with the methods that they have here.
+__all__ = ("ufunc", "frompyfunc", *ufuncs.UFUNCS)
 
 
 @owns_memos

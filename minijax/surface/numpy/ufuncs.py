@@ -45,25 +45,12 @@ Promotion = Callable[..., Sequence[Any]]
 # ------------------------------------------------------------------------ declarations
 
 
-# Functions with methods; see ufunc.py.
-UFUNCS = frozenset(
-    (
-        "add",
-        "bitwise_and",
-        "bitwise_or",
-        "bitwise_xor",
-        "logaddexp",
-        "logaddexp2",
-        "logical_and",
-        "logical_or",
-        "logical_xor",
-        "maximum",
-        "minimum",
-        "multiply",
-        "negative",
-        "subtract",
-    )
-)
+# Functions with methods, which ufunc.py adds.
+UFUNCS = (
+    "add", "bitwise_and", "bitwise_or", "bitwise_xor", "logaddexp", "logaddexp2",
+    "logical_and", "logical_or", "logical_xor", "maximum", "minimum", "multiply",
+    "negative", "subtract",
+)  # fmt: skip
 
 
 def publish(fun: Any, name: str, doc: str) -> Any:

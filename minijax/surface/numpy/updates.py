@@ -31,7 +31,7 @@ from ._common import (
     promote_dtypes,
 )
 from .creation import asarray
-from .subscripts import NEW, POINT, SPAN, Plan
+from .subscripts import NEW, POINT, SPAN, IndexPlan
 
 _VALUE_TYPES = frozenset((Array, int, float, bool, complex))
 _DROP = lax.GatherScatterMode.FILL_OR_DROP
@@ -200,7 +200,7 @@ def update(
     return (_write if eager else write)(x, leaves, y, plan, op, *how)
 
 
-def _write_first(xs: Sequence[Any], plan: Plan, *options: Any) -> Any:
+def _write_first(xs: Sequence[Any], plan: IndexPlan, *options: Any) -> Any:
     return write(xs[0], xs[2:], xs[1], plan, *options)
 
 
@@ -218,7 +218,7 @@ def check_dtypes(dtype: Any, weak: bool, y: Any) -> None:
         )
 
 
-def is_static_window(plan: Plan, leaves: Sequence[Any]) -> bool:
+def is_static_window(plan: IndexPlan, leaves: Sequence[Any]) -> bool:
     """Whether a plan is one window at fixed positions, all of it inside the array."""
     if plan.arrays:
         return False
@@ -242,7 +242,7 @@ def is_static_window(plan: Plan, leaves: Sequence[Any]) -> bool:
     return True
 
 
-def write_slice(x: Any, leaves: Sequence[Any], y: Any, plan: Plan, op: str) -> Any:
+def write_slice(x: Any, leaves: Sequence[Any], y: Any, plan: IndexPlan, op: str) -> Any:
     """Write a window, whose positions are operands, with slices only."""
     remaining_leaves = iter(leaves)
     starts: list[Any] = []
@@ -280,7 +280,7 @@ _write_slice = composite(write_slice, static=("plan", "op"))
 @composite(static=("op",))
 def _write_row(x: Any, i: Any, y: Any, op: str) -> Any:
     spans = tuple((SPAN, 0, n, 1, False) for n in x.shape[1:])
-    plan = Plan(((POINT, None), *spans), x.shape, False)
+    plan = IndexPlan(((POINT, None), *spans), x.shape, False)
     return write_slice(x, (i,), y, plan, op)
 
 
@@ -322,7 +322,7 @@ def write(
     x,
     leaves: Sequence[Any],
     y,
-    plan: Plan,
+    plan: IndexPlan,
     op: str,
     mode: lax.GatherScatterMode,
     indices_are_sorted: bool,
@@ -354,7 +354,7 @@ def write(
 _write = composite(write, static=("plan", "op", "mode", "indices_are_sorted", "unique_indices"))
 
 
-def scatter_numbers(at: subscripts.Location) -> lax.ScatterDimensionNumbers:
+def scatter_numbers(at: subscripts.ElementIndices) -> lax.ScatterDimensionNumbers:
     """Return the dimension numbers of a scatter to a location."""
     return lax.ScatterDimensionNumbers(
         update_window_dims=at.windows,

@@ -45,7 +45,7 @@ from .dormand_prince import (
 __all__ = ("odeint",)
 
 
-class State(NamedTuple):
+class SolverState(NamedTuple):
     """The state of the solution at t: value, slope, next step size, and the last step."""
 
     y: Any
@@ -126,20 +126,20 @@ def solution(func, rtol, atol, mxstep, hmax, y0, ts, *args):
     """Return the values [T, N] at all times."""
     f = lambda y, t: func(y, t, *args)
 
-    def attempt(carry: tuple[Any, State]) -> tuple[Any, State]:
+    def attempt(carry: tuple[Any, SolverState]) -> tuple[Any, SolverState]:
         tried, s = carry
         y, slope, error, k = runge_kutta_step(f, s.y, s.f, s.t, s.dt)
         ratio = mean_error_ratio(error, rtol, atol, s.y, y)
         dt = jnp.clip(optimal_step_size(s.dt, ratio), 0, hmax).astype(s.dt.dtype)
         polynomial = interp_fit_dopri(s.y, y, k, s.dt)
-        accepted = State(y, slope, s.t + s.dt, dt, s.t, polynomial)
+        accepted = SolverState(y, slope, s.t + s.dt, dt, s.t, polynomial)
         retry = s._replace(dt=dt)
         good = ratio <= 1
         selected = [jnp.where(good, a, b) for a, b in zip(accepted, retry, strict=True)]
-        return tried + 1, State(*selected)
+        return tried + 1, SolverState(*selected)
 
-    def advance(s: State, target: Any) -> tuple[State, Any]:
-        def not_done(carry: tuple[Any, State]) -> Any:
+    def advance(s: SolverState, target: Any) -> tuple[SolverState, Any]:
+        def not_done(carry: tuple[Any, SolverState]) -> Any:
             tried, s = carry
             return (s.t < target) & (tried < mxstep) & (s.dt > 0)
 
@@ -150,7 +150,7 @@ def solution(func, rtol, atol, mxstep, hmax, y0, ts, *args):
     f0 = f(y0, ts[0])
     dt = initial_step_size(f, ts[0], y0, 4, rtol, atol, f0)
     dt = jnp.clip(dt, 0, hmax).astype(ts.dtype)
-    start = State(y0, f0, ts[0], dt, ts[0], jnp.stack([y0] * 5))
+    start = SolverState(y0, f0, ts[0], dt, ts[0], jnp.stack([y0] * 5))
     _, ys = scan(advance, start, ts[1:])
     return jnp.concatenate([y0[None], ys])
 

@@ -141,6 +141,60 @@ class JAXSparse(abc.ABC):
         return self
 
 
+class BatchedSparse(JAXSparse):
+    """A sparse array with batch axes first and dense axes last: BCOO and BCSR.
+
+    `_buffer_names`: the attributes that hold its buffers.
+    """
+
+    _buffer_names: tuple[str, ...]
+    indices: Any
+    indices_sorted: bool
+    unique_indices: bool
+
+    @property
+    @abc.abstractmethod
+    def n_batch(self) -> int:
+        """The number of batch axes, which come first."""
+
+    @property
+    def n_dense(self) -> int:
+        """The number of dense axes, which come last."""
+        return len(self.data.shape) - 1 - self.n_batch
+
+    @property
+    def _info(self) -> SparseInfo:
+        return SparseInfo(self.shape, self.indices_sorted, self.unique_indices)
+
+    @property
+    def _bufs(self) -> tuple[Any, ...]:
+        return tuple(getattr(self, name) for name in self._buffer_names)
+
+    def _layout(self) -> str:
+        axis_counts = {"n_batch": self.n_batch, "n_dense": self.n_dense}
+        return "".join(f", {name}={n}" for name, n in axis_counts.items() if n)
+
+    def tree_flatten(self) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        """Return the buffers and the static information."""
+        return self._bufs, self._info._asdict()
+
+    @classmethod
+    def tree_unflatten(cls, aux_data: dict[str, Any], children: Sequence[Any]) -> Any:
+        """Return an array with these buffers, unchecked: they may be any objects."""
+        if set(aux_data) != set(SparseInfo._fields):
+            raise ValueError(f"{cls.__name__}.tree_unflatten: invalid aux_data={aux_data}")
+        # Bypass `__init__`, whose checks would fail for leaves that are not arrays.
+        self = object.__new__(cls)
+        self.__dict__.update(zip(cls._buffer_names, children, strict=True), **aux_data)
+        return self
+
+
+def with_data(mat: Any, data: Any) -> Any:
+    """Return a sparse array with other data at the same positions."""
+    leaves, aux_data = mat.tree_flatten()
+    return type(mat).tree_unflatten(aux_data, (data, *leaves[1:]))
+
+
 def _missing(name: str) -> Callable[..., Any]:
     """Return a placeholder for a method that a format does not have."""
 

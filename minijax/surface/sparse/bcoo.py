@@ -25,7 +25,7 @@ from ...passes.transpose import backward_pass
 from ...prims import lax
 from ...types import dtypes
 from .. import jnp
-from .base import JAXSparse, Shape, SparseInfo
+from .base import BatchedSparse, Shape, SparseInfo
 from .kernels import shape_of
 
 __all__ = (
@@ -117,7 +117,7 @@ def fits(buffer_batch: Sequence[int], shape: Sequence[int]) -> bool:
 
 
 @tree.register_pytree_node_class
-class BCOO(JAXSparse):
+class BCOO(BatchedSparse):
     """A sparse array by batched coordinates.
 
     Args:
@@ -140,9 +140,7 @@ class BCOO(JAXSparse):
              [2., 0., 0.]], dtype=float32)
     """
 
-    indices: Any
-    indices_sorted: bool
-    unique_indices: bool
+    _buffer_names = ("data", "indices")
     # Set by methods.py.
     reshape: Callable[..., Any]
     astype: Callable[..., Any]
@@ -179,42 +177,10 @@ class BCOO(JAXSparse):
         """The number of sparse axes, which come next."""
         return int(shape_of(self.indices)[-1])
 
-    @property
-    def n_dense(self) -> int:
-        """The number of dense axes, which come last."""
-        return len(shape_of(self.data)) - 1 - self.n_batch
-
-    @property
-    def _info(self) -> SparseInfo:
-        return SparseInfo(self.shape, self.indices_sorted, self.unique_indices)
-
-    @property
-    def _bufs(self) -> tuple[Any, Any]:
-        return self.data, self.indices
-
-    def _layout(self) -> str:
-        axis_counts = {"n_batch": self.n_batch, "n_dense": self.n_dense}
-        return "".join(f", {name}={n}" for name, n in axis_counts.items() if n)
-
     def _axes(self) -> tuple[Shape, Shape, Shape]:
         """Return the sizes of batch, sparse and dense axes."""
         shapes = split_list(self.shape, [self.n_batch, self.n_sparse])
         return tuple(map(tuple, shapes))  # type: ignore[return-value]
-
-    def tree_flatten(self) -> tuple[tuple[Any, ...], dict[str, Any]]:
-        """Return the buffers and the static information."""
-        return self._bufs, self._info._asdict()
-
-    @classmethod
-    def tree_unflatten(cls, aux_data: dict[str, Any], children: Sequence[Any]) -> Any:
-        """Return an array with these buffers, unchecked: they may be any objects."""
-        if set(aux_data) != set(SparseInfo._fields):
-            raise ValueError(f"BCOO.tree_unflatten: invalid aux_data={aux_data}")
-        # Bypass `__init__`, whose checks would fail for leaves that are not arrays.
-        self = object.__new__(cls)
-        self.data, self.indices = children
-        self.__dict__.update(aux_data)
-        return self
 
     def transpose(self, axes: Any = None) -> Any:
         """Return the array with permuted axes."""

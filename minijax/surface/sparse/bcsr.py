@@ -17,7 +17,7 @@ from ...base import errors, tree
 from ...ir.core import aval_of
 from ...prims import lax, promotion
 from .. import jnp
-from .base import JAXSparse, SparseInfo
+from .base import BatchedSparse
 from .bcoo import BCOO, check_integers, fits
 from .bcoo_layout import bcoo_sort_indices
 from .kernels import *
@@ -82,7 +82,7 @@ def check_bcsr(data: Any, indices: Any, indptr: Any, shape: Sequence[int]) -> BC
 
 
 @tree.register_pytree_node_class
-class BCSR(JAXSparse):
+class BCSR(BatchedSparse):
     """A sparse array by batched compressed rows.
 
     Args:
@@ -104,10 +104,8 @@ class BCSR(JAXSparse):
              [2., 0., 0.]], dtype=float32)
     """
 
-    indices: Any
     indptr: Any
-    indices_sorted: bool
-    unique_indices: bool
+    _buffer_names = ("data", "indices", "indptr")
     # Set by methods.py.
     to_bcoo: Callable[..., Any]
 
@@ -142,39 +140,8 @@ class BCSR(JAXSparse):
         return 2
 
     @property
-    def n_dense(self) -> int:
-        """The number of dense axes, which come last."""
-        return len(shape_of(self.data)) - 1 - self.n_batch
-
-    @property
-    def _info(self) -> SparseInfo:
-        return SparseInfo(self.shape, self.indices_sorted, self.unique_indices)
-
-    @property
-    def _bufs(self) -> tuple[Any, Any, Any]:
-        return self.data, self.indices, self.indptr
-
-    @property
     def _sparse_shape(self) -> tuple[int, ...]:
         return tuple(self.shape[self.n_batch : self.n_batch + 2])
-
-    def _layout(self) -> str:
-        axis_counts = {"n_batch": self.n_batch, "n_dense": self.n_dense}
-        return "".join(f", {name}={n}" for name, n in axis_counts.items() if n)
-
-    def tree_flatten(self) -> tuple[tuple[Any, ...], dict[str, Any]]:
-        """Return the buffers and the static information."""
-        return self._bufs, self._info._asdict()
-
-    @classmethod
-    def tree_unflatten(cls, aux_data: dict[str, Any], children: Sequence[Any]) -> Any:
-        """Return an array with these buffers, unchecked: they may be any objects."""
-        if set(aux_data) != set(SparseInfo._fields):
-            raise ValueError(f"BCSR.tree_unflatten: invalid aux_data={aux_data}")
-        self = object.__new__(cls)
-        self.data, self.indices, self.indptr = children
-        self.__dict__.update(aux_data)
-        return self
 
     def transpose(self, axes: Any = None) -> Any:
         """Raise NotImplementedError: compressed rows cannot be transposed."""

@@ -14,7 +14,7 @@ from ...api import autodiff, jacobians
 from ...base import errors, tree
 from ...base.source import wraps
 from .. import jnp
-from .base import JAXSparse
+from .base import JAXSparse, with_data
 from .bcoo import BCOO
 from .bcsr import pairs_of
 from .coo import COO, columns
@@ -53,7 +53,7 @@ class _Arguments:
     def __call__(self, data: Sequence[Any]) -> Any:
         """Call the function with other data."""
         leaves = [
-            _with_data(x, d) if _is_sparse(x) else d
+            with_data(x, d) if _is_sparse(x) else d
             for x, d in zip(self.leaves, data, strict=True)
         ]
         args = list(self.args)
@@ -73,16 +73,11 @@ class _Arguments:
         return out[0] if self.single else tuple(out)
 
 
-def _with_data(x: Any, data: Any) -> Any:
-    leaves, aux_data = x.tree_flatten()
-    return type(x).tree_unflatten(aux_data, (data, *leaves[1:]))
-
-
 def _derivative(x: Any, data: Any) -> Any:
     """Return an array with `data`, (..., *x.data.shape), at the positions of `x`."""
     batch_shape = data.shape[: data.ndim - x.data.ndim]
     if not batch_shape:
-        return _with_data(x, data)
+        return with_data(x, data)
     if isinstance(x, COO):
         x = BCOO((x.data, columns(x.row, x.col)), shape=x.shape)
     elif isinstance(x, (CSR, CSC)):

@@ -15,7 +15,7 @@ from ...ir.core import Primitive
 from ...prims import lax
 from ...prims.shape import diagonals
 from ...types import dtypes
-from .base import SparseInfo
+from .base import SparseInfo, with_data
 from .bcoo import buffers, elements
 from .bcoo_dense import bcoo_todense
 from .bcoo_dot import bcoo_dot_general
@@ -78,12 +78,6 @@ densifying.update(
 )
 
 # ------------------------------------------------------------------------- elementwise
-
-
-def with_data(mat: Any, data: Any) -> Any:
-    """Return the array with other data at the same positions."""
-    leaves, aux_data = mat.tree_flatten()
-    return type(mat).tree_unflatten(aux_data, (data, *leaves[1:]))
 
 
 def unique(mat: Any) -> Any:

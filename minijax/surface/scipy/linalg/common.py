@@ -21,7 +21,7 @@ from ....ir.core import aval_of
 from ....prims import lax_linalg
 from ....types import dtypes
 from ... import jnp
-from ...numpy._common import check_arraylike, promote_dtypes_inexact
+from ...numpy._common import check_arraylike, is_complex, promote_dtypes_inexact
 from ...numpy.decompositions import adjoint, eps_of, identity, precise, transpose_matrices
 
 __all__ = (
@@ -52,11 +52,6 @@ def numbers(name: str, *xs: Any) -> Sequence[Any]:
     """Convert arrays and numbers, but not lists, to arrays of one inexact dtype."""
     check_arraylike(f"jax.scipy.linalg.{name}", *xs)
     return operands(*xs)
-
-
-def is_complex(x: Any) -> bool:
-    """Whether an array's dtype is complex."""
-    return dtypes.is_complex(aval_of(x).dtype)
 
 
 def real_dtype(x: Any) -> Any:

@@ -55,7 +55,7 @@ class OptimizeResults(NamedTuple):
     nit: Any
 
 
-class State(NamedTuple):
+class MinimizerState(NamedTuple):
     """The state of a minimization; `memory` is the method's information about curvature."""
 
     k: Any
@@ -73,10 +73,10 @@ def small(g: Any, norm: Any, gtol: Any) -> Any:
     return norms.norm(g, norm) < gtol
 
 
-def begin(f: Callable[[Any], Any], x: Any, memory: Any, norm: Any, gtol: Any) -> State:
+def begin(f: Callable[[Any], Any], x: Any, memory: Any, norm: Any, gtol: Any) -> MinimizerState:
     """Return the state at the initial point."""
     value, g = evaluate(f, x)
-    return State(0, 1, x, value, g, memory, small(g, norm, gtol), 0)
+    return MinimizerState(0, 1, x, value, g, memory, small(g, norm, gtol), 0)
 
 
 # -------------------------------------------------------------------------------- BFGS
@@ -109,7 +109,7 @@ def bfgs(
         )
     maxiter = 200 * x0.size if maxiter is None else maxiter
 
-    def body(s: State) -> State:
+    def body(s: MinimizerState) -> MinimizerState:
         p = -jnp.dot(s.memory.H, s.gradient, precision=Precision.HIGHEST)
         # Expect the value to decrease as much as in the last step: see (3.60).
         first = 2.02 * (s.value - s.memory.before) / dot(s.gradient, p)
@@ -117,7 +117,7 @@ def bfgs(
         step = line_search(f, s.x, p, s.value, s.gradient, first, line_search_maxiter)
         point = step.point
         step_vector, gradient_change = point.t * p, point.gradient - s.gradient
-        return State(
+        return MinimizerState(
             k=s.k + 1,
             evaluations=s.evaluations + step.evaluations,
             x=s.x + step_vector,
@@ -128,7 +128,7 @@ def bfgs(
             status=jnp.where(step.status > 0, 2 + step.status, 0),
         )
 
-    def cond(s: State) -> Any:
+    def cond(s: MinimizerState) -> Any:
         return ~s.converged & (s.status == 0) & (s.k < maxiter)
 
     s = begin(f, x0, None, norm, gtol)
@@ -192,7 +192,7 @@ def lbfgs(
     limits = [(1, maxiter), (2, maxfun), (3, maxgrad)]
     real = dtypes.real_of(x0.dtype)
 
-    def body(s: State) -> State:
+    def body(s: MinimizerState) -> MinimizerState:
         p = -times_hessian_inverse(s.memory, s.gradient)
         step = line_search(f, s.x, p, s.value, s.gradient, 1.0, maxls)
         point = step.point
@@ -206,7 +206,7 @@ def lbfgs(
                 reached = (k if code == 1 else evaluations) >= limit
                 status = jnp.where(reached, code, status)
         status = jnp.where(step.status > 0, 5, status)
-        return State(
+        return MinimizerState(
             k=k,
             evaluations=evaluations,
             x=s.x + step_vector,
@@ -217,7 +217,7 @@ def lbfgs(
             status=status,
         )
 
-    def cond(s: State) -> Any:
+    def cond(s: MinimizerState) -> Any:
         return ~s.converged & (s.status == 0)
 
     history = jnp.zeros((maxcor, x0.size), x0.dtype)

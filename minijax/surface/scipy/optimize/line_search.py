@@ -47,7 +47,7 @@ class Search(NamedTuple):
     is_found: Any
 
 
-class Step(NamedTuple):
+class LineSearchResult(NamedTuple):
     """The result of a search: the best point; a status 0, 1 or 3; the evaluations."""
 
     point: Point
@@ -68,7 +68,7 @@ def evaluate(f: Callable[[Any], Any], x: Any) -> tuple[Any, Any]:
 
 def line_search(
     f: Callable[[Any], Any], x: Any, p: Any, value: Any, gradient: Any, first: Any, maxiter: int
-) -> Step:
+) -> LineSearchResult:
     """Find a step from x along the descent direction p.
 
     Args:
@@ -121,7 +121,7 @@ def line_search(
     not_found = jnp.zeros((), bool)
     s = while_loop(cond, body, Search(start, at_infinity, start, 0, 0, not_found))
     status = jnp.where(s.is_found, 0, jnp.where(growth_failed(s), 3, 1))
-    return Step(s.low, status, s.num_growing + s.num_zooms)
+    return LineSearchResult(s.low, status, s.num_growing + s.num_zooms)
 
 
 def choose(mask: Any, x: Point, y: Point) -> Point:

@@ -4,7 +4,7 @@ A signal is split into overlapping segments.  Each is detrended, multiplied by a
 transformed.  `stft` returns these spectra; `csd` averages the products of two signals'
 spectra, `welch` those of one signal; `istft` adds the segments to a signal again.
 
-The static options are a `Plan`, the key of one compiled call.
+The static options are a `SpectrumOptions`, the key of one compiled call.
 
 Source: P. D. Welch, "The use of fast Fourier transform for the estimation of power
 spectra", IEEE Trans. Audio Electroacoust. 15, 1967; D. Griffin, J. Lim, "Signal
@@ -46,7 +46,7 @@ _BOUNDARIES: dict[str, dict[str, Any]] = {
 }
 
 
-class Plan(NamedTuple):
+class SpectrumOptions(NamedTuple):
     """The static options of a spectrum."""
 
     size: int  # the length of a segment
@@ -171,7 +171,7 @@ def spectra(
     if return_onesided and dtypes.is_complex(aval_of(both[0]).dtype):
         warnings.warn("Input data is complex, switching to return_onesided=False", stacklevel=3)
         return_onesided = False
-    plan = Plan(
+    plan = SpectrumOptions(
         size,
         size - num_overlap,
         points,
@@ -232,7 +232,7 @@ def overlap_add(x: Any, step: int) -> Any:
     return x.sum(-3).reshape(*outer, columns * step)[..., : step * (count - 1) + size]
 
 
-def transformed(x: Any, window: Any, plan: Plan) -> Any:
+def transformed(x: Any, window: Any, plan: SpectrumOptions) -> Any:
     """Return the spectra of a signal's segments: (..., segments, frequencies)."""
     x = segments(x, plan.size, plan.step)
     if isinstance(plan.trend, str):
@@ -243,7 +243,7 @@ def transformed(x: Any, window: Any, plan: Plan) -> Any:
     return fft.rfft(x.real, plan.points) if plan.onesided else fft.fft(x, plan.points)
 
 
-def extend_and_pad(x: Any, plan: Plan) -> Any:
+def extend_and_pad(x: Any, plan: SpectrumOptions) -> Any:
     """Extend a signal beyond its ends, and pad it to complete segments."""
     if plan.boundary is not None:
         half = plan.size // 2
@@ -263,7 +263,7 @@ def pad_last(x: Any, before: int, after: int, **kind: Any) -> Any:
     return jnp.pad(x, [(0, 0)] * (x.ndim - 1) + [(before, after)], **kind)
 
 
-def _spectra(x, y, window, fs, plan: Plan):
+def _spectra(x, y, window, fs, plan: SpectrumOptions):
     signals = promote_dtypes_inexact(*[as_array(v) for v in (x, y) if v is not None])
     axis = plan.axis % signals[0].ndim
     signals = [jnp.moveaxis(v, axis, -1) for v in signals]

@@ -26,8 +26,14 @@ from ....control.calls.jit import composite
 from ....control.rules.custom_jvp import SymbolicZero, custom_jvp
 from ....ir.core import aval_of
 from ....prims import lax
-from ....types import dtypes
-from ...numpy._common import ArrayLike, as_array, choose, convert, promote_args_inexact
+from ...numpy._common import (
+    ArrayLike,
+    as_array,
+    choose,
+    convert,
+    is_complex,
+    promote_args_inexact,
+)
 
 __all__ = (
     "ArrayLike",
@@ -105,13 +111,9 @@ class Distribution(SimpleNamespace):
         return f"<distribution: {', '.join(vars(self))}>"
 
 
-def _is_complex(x: Any) -> bool:
-    return dtypes.is_complex(aval_of(x).dtype)
-
-
 def log1p_square(u: Any) -> Any:
     """Return the logarithm of 1 + u^2, without overflow of the square for real u."""
-    if _is_complex(u):
+    if is_complex(u):
         return lax.log1p(u * u)
     large = lax.abs(u) > 1
     w = choose(large, u, 1.0)
@@ -223,7 +225,7 @@ def _function(
     def compute(*args: Any) -> Any:
         args = tuple(promote_args_inexact(f"{dist}.{name}", *args))
         dtype = aval_of(args[0]).dtype
-        if _is_complex(args[0]) and not analytic:
+        if is_complex(args[0]) and not analytic:
             raise errors.type_error(
                 f"{dist}.{name} does not accept dtype {dtype}. Accepted dtypes are"
                 " subtypes of integer, floating, bool.",
@@ -259,7 +261,7 @@ def _function(
             z = choose(mask_any, inside, z)  # keeps the slopes of masked elements finite
         if density and scale is not None:
             size = lax.abs(scale) if even else scale
-            real = not _is_complex(z)
+            real = not is_complex(z)
             if name == "pdf" and "pdf" in formulas and real:
                 out = choose(size < 0, NAN, formulas["pdf"](z, *shape) / size)
             elif name == "pdf" and terms is not None:
@@ -276,7 +278,7 @@ def _function(
 
         It adds nan, because derivatives of a choice would store its mask.
         """
-        if not even and scale is not None and not _is_complex(scale):
+        if not even and scale is not None and not is_complex(scale):
             out = out + choose(scale > 0, 0.0, NAN)
         return out if valid is None else out + choose(valid(*shape), 0.0, NAN)
 
