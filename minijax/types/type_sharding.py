@@ -42,6 +42,10 @@ class ManualAxes(NamedTuple):
     unreduced: Names = ()
     reduced: Names = ()
 
+    def without(self, axes: frozenset[AxisName]) -> ManualAxes:
+        """Return the manual axes of each kind that are not in `axes`."""
+        return ManualAxes(*[tuple([n for n in names if n not in axes]) for names in self])
+
 
 NO_MANUAL_AXES = ManualAxes()
 

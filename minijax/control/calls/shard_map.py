@@ -9,12 +9,11 @@ Inside, types record the axes over which a value varies (`check_vma`), and deriv
 follow from that.  Without these types, a replicated value receives a cotangent from every
 device: that of a result is divided among the devices, and those of an operand are summed.
 
-Next: ../../api/shard_map.py, the function.
+Next: shard_map_types.py, specs and types at its boundary.
 """
 
 from __future__ import annotations
 
-import functools
 import math
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -23,16 +22,15 @@ from typing import Any
 from ...base import errors
 from ...base.util import pick
 from ...ir import core
-from ...ir.jaxpr import ClosedJaxpr, Equation, Var, axes_of
+from ...ir.jaxpr import ClosedJaxpr, axes_of
 from ...ir.regions import Call
-from ...ir.sharding_rules import joined, manual_axes, result_type
+from ...ir.sharding_rules import joined, manual_axes
 from ...passes.ad_util import UndefinedPrimal, nonzero_flags
 from ...passes.batch import Axis, batch_jaxpr, lane_to_front
 from ...passes.region_rules import def_region_rules, flagged_indices
 from ...passes.stage import cached_on_jaxpr, stage_closed
 from ...passes.transpose import transpose_jaxpr
 from ...prims import lax
-from ...prims.collectives.pcast import casts_to
 from ...runtime.lowering.context import Lowering, captured_consts
 from ...runtime.running import dispatch
 from ...runtime.sharding import device_assignment
@@ -42,50 +40,22 @@ from ...runtime.sharding.partition_spec import axes_of as axes_of_entry
 from ...runtime.sharding.partitioned_placement import mesh_of, multi_device_sharding
 from ...runtime.sharding.shardings import NamedSharding
 from ...types import dtypes
-from ...types.avals import AbstractRef, shaped
-from ...types.type_sharding import axes_in, spec_of
+from ...types.avals import shaped
 from ..refs.discharge import FunctionPrimitive
+from .shard_map_types import (
+    Stacked,
+    cotangent_spec,
+    placed,
+    residual_spec,
+    scope,
+    shard_aval,
+    shifted,
+    unnamed,
+    unshard_aval,
+    vary_as,
+)
 
 shard_map_p = FunctionPrimitive("shard_map")
-
-
-class Stacked:
-    """The spec of values of any rank that vary over `axes`: stacked along a new axis.
-
-    after: the spec entries of the axes before the new one, which are lanes of `vmap`.
-    """
-
-    __slots__ = ("after", "axes")
-
-    def __init__(self, axes: tuple[Any, ...], after: tuple[Any, ...] = ()) -> None:
-        self.axes = axes
-        self.after = after
-
-    def __repr__(self) -> str:
-        return f"Stacked({self.axes}{f', {self.after}' if self.after else ''})"
-
-    def __eq__(self, other: object) -> bool:
-        own = self.axes, self.after
-        return isinstance(other, Stacked) and (other.axes, other.after) == own
-
-    def __hash__(self) -> int:
-        return hash((Stacked, self.axes, self.after))
-
-
-def _shifted(spec: Any, lanes: Any = None) -> Any:
-    """Return the spec of batched values, whose lanes are sharded over `lanes` or local."""
-    if isinstance(spec, Stacked):
-        return Stacked(spec.axes, (lanes, *spec.after))
-    return spec.update(partitions=(lanes, *spec))
-
-
-def _residual(params: dict[str, Any], aval: Any) -> Any:
-    """Return the spec of a value inside that is neither an operand nor a result."""
-    lanes = core.axes_of_lanes()  # the axes over which `vmap` will shard the values
-    axes = [n for n, _ in named(params["mesh"], params["newly_manual_axes"]) if n not in lanes]
-    if params["check_vma"]:
-        axes = [n for n in axes if n in aval.type_sharding.manual.varying]
-    return Stacked(tuple(axes)) if axes else PartitionSpec()
 
 
 @contextmanager
@@ -97,106 +67,6 @@ def _inside(params: dict[str, Any]) -> Iterator[None]:
         yield
 
 
-def scope(mesh: Any, manual: frozenset[Any], typed: bool) -> tuple[tuple[Any, int], ...]:
-    """Return the axes in scope inside; if `typed`, types record which of them vary."""
-    axes = named(mesh, manual)
-    return (*core.STATE.axes, *(_typed(axes) if typed else axes))
-
-
-@functools.lru_cache(1024)  # identical objects make the lookup of types faster
-def _typed(axes: tuple[tuple[Any, int], ...]) -> tuple[tuple[Any, int], ...]:
-    return tuple(map(core.TypedAxis, axes))
-
-
-def named(mesh: Any, manual: frozenset[Any]) -> tuple[tuple[Any, int], ...]:
-    """Return names and sizes of the manual axes, in the mesh's order."""
-    return tuple((n, k) for n, k in mesh.shape_tuple if n in manual)
-
-
-def placed(spec: Any, params: dict[str, Any]) -> PartitionSpec:
-    """Return the spec of a global value."""
-    if isinstance(spec, Stacked):
-        return PartitionSpec(*spec.after, spec.axes)
-    return spec  # type: ignore[no-any-return]
-
-
-def unnamed(spec: Any, params: dict[str, Any]) -> list[tuple[Any, int]]:
-    """Return the manual axes, with their sizes, along which a value is replicated.
-
-    Axes of lanes are excluded: each device has its own lanes.
-    """
-    used = {a for entry in placed(spec, params) for a in axes_of_entry(entry)}
-    used |= core.axes_of_lanes()
-    axes = named(params["mesh"], params["newly_manual_axes"])
-    return [(n, k) for n, k in axes if n not in used]
-
-
-def num_shards_per_axis(spec: PartitionSpec, mesh: Any, ndim: int) -> list[int]:
-    """Return the number of shards along each axis of a value."""
-    counts = [math.prod(mesh.shape[a] for a in axes_of_entry(entry)) for entry in spec]
-    return counts + [1] * (ndim - len(counts))
-
-
-def unshard_aval(aval: Any, spec: Any, params: dict[str, Any]) -> Any:
-    """Return the type of a global value from the type of its shards."""
-    shape = list(aval.shape)
-    if isinstance(spec, Stacked):
-        shape.insert(len(spec.after), 1)
-    spec, mesh = placed(spec, params), params["mesh"]
-    num_shards = num_shards_per_axis(spec, mesh, len(shape))
-    inner: list[Any] = list(spec_of(aval))
-    if len(inner) < len(shape):
-        inner = [None] * len(shape)
-    entries = [
-        (*axes_of_entry(spec[i] if i < len(spec) else None), *axes_in(entry))
-        for i, entry in enumerate(inner)
-    ]
-    spec = spec.update(partitions=tuple(entries))
-    explicit_sharding = NamedSharding(mesh.abstract_mesh, spec).to_explicit(len(shape))
-    sizes = tuple(n * k for n, k in zip(shape, num_shards, strict=True))
-    kinds = aval.type_sharding.manual
-    if any(kinds):
-        inner_axes = params["newly_manual_axes"]
-        kinds = manual_axes(*[[n for n in k if n not in inner_axes] for k in kinds])
-    return aval.update(shape=sizes, explicit=explicit_sharding, manual=kinds)
-
-
-def shard_aval(
-    aval: Any, spec: PartitionSpec, mesh: Any, manual: frozenset[Any], typed: bool = False
-) -> Any:
-    """Return the type of the shards of a global value, whose axes are divisible.
-
-    typed: whether the type records over which axes the shards vary.
-    """
-    if type(aval) is AbstractRef:
-        return AbstractRef(shard_aval(aval.inner_aval, spec, mesh, manual, typed))
-    num_shards = num_shards_per_axis(spec, mesh, len(aval.shape))
-    explicit_sharding = aval.type_sharding.explicit
-    if explicit_sharding is not None:
-        rest = [
-            tuple(a for a in axes_in(entry) if a not in manual)
-            for entry in explicit_sharding.spec
-        ]
-        sums = [
-            explicit_sharding.spec.unreduced - manual,
-            explicit_sharding.spec.reduced - manual,
-        ]
-        explicit_sharding = explicit_sharding.with_sums(*sums).with_entries(rest)
-        if explicit_sharding is not None:
-            explicit_sharding = explicit_sharding.update(
-                mesh=with_manual_axes(explicit_sharding.mesh, manual)
-            )
-    sizes = tuple(n // k for n, k in zip(aval.shape, num_shards, strict=True))
-    kinds = aval.type_sharding.manual
-    if typed:
-        used = [a for entry in spec for a in axes_of_entry(entry)]
-        varying, unreduced, reduced = kinds
-        kinds = manual_axes(
-            [*varying, *used], [*unreduced, *spec.unreduced], [*reduced, *spec.reduced]
-        )
-    return aval.update(shape=sizes, explicit=explicit_sharding, manual=kinds)
-
-
 def_region_rules(
     shard_map_p,
     Call(
@@ -204,8 +74,8 @@ def_region_rules(
         scope=_inside,
         operand_param="in_specs",
         result_param="out_specs",
-        residual=_residual,
-        shift=_shifted,
+        residual=residual_spec,
+        shift=shifted,
     ),
     lowers_key_arrays=True,
 )
@@ -264,7 +134,7 @@ def _batch(axis: Any, args: Any, dims: Any, **params: Any) -> Any:
     for what, flags in sides:
         params[what] = tuple(
             [
-                _shifted(s, axis.spmd_name) if f else s
+                shifted(s, axis.spmd_name) if f else s
                 for s, f in zip(params[what], flags, strict=True)
             ]
         )
@@ -314,16 +184,10 @@ def _transpose(cts: Any, *args: Any, **params: Any) -> Any:
     _, new = shard_map_p.regions.rebuild(params, [transposed], *origins)
     for what, num_nonlinear in (("in_specs", len(nonlinear)), ("out_specs", 0)):
         specs = new[what]
-        ct_specs = map(_cotangent_spec, specs[num_nonlinear:])
+        ct_specs = map(cotangent_spec, specs[num_nonlinear:])
         new[what] = (*specs[:num_nonlinear], *ct_specs)
     cts_in = dict(zip(outs, shard_map_p.bind(*ins, **new), strict=True))
     return [cts_in.get(i) for i in range(len(args))]
-
-
-def _cotangent_spec(spec: Any) -> Any:
-    if isinstance(spec, Stacked) or not (spec.unreduced or spec.reduced):
-        return spec
-    return spec.update(unreduced=spec.reduced, reduced=spec.unreduced)
 
 
 def _summed(
@@ -340,37 +204,6 @@ def _summed(
 
 
 shard_map_p.transpose = _transpose
-
-
-def vary_as(closed: ClosedJaxpr, specs: Sequence[Any]) -> ClosedJaxpr:
-    """Return the program with its results varying over all axes that their specs name.
-
-    Over the `unreduced` axes of a spec they are unreduced; over the `reduced` ones their
-    cotangents are.
-    """
-    casts = [
-        casts_to(
-            a.type_sharding.manual,
-            [n for e in spec for n in axes_of_entry(e)],
-            spec.unreduced,
-            spec.reduced,
-        )
-        for a, spec in zip(closed.out_avals, specs, strict=True)
-    ]
-    if not any(casts):
-        return closed
-    j = closed.jaxpr
-    key = "vary as", tuple(casts)
-    if key not in j.memo:
-        eqns, outs = list(j.eqns), list(j.outvars)
-        for i, steps in enumerate(casts):
-            for prim, axes in steps:
-                params, aval = {"axes": axes}, outs[i].aval
-                var = Var(result_type(prim, [aval], params))
-                eqns.append(Equation(prim, (outs[i],), (var,), params, None, ""))
-                outs[i] = var
-        j.memo[key] = j.replace(eqns=eqns, outvars=outs)
-    return ClosedJaxpr(j.memo[key], closed.consts)
 
 
 # -------------------------------------------------------------------- lowering, running
