@@ -31,7 +31,7 @@ from ..ir.jaxpr import ClosedJaxpr
 from ..runtime.lowering import lower_jaxpr, nesting, symbolic_sizes
 from ..runtime.lowering.portable_artifact import lower_for
 from ..runtime.running import compile as compiler
-from ..runtime.running import dispatch
+from ..runtime.running import dispatch, pacing
 from ..runtime.sharding import device_assignment, placement, shardings
 from ..runtime.sharding.layout_conversion import layout_mode
 from ..runtime.sharding.layouts import Format, Layout, layout_of
@@ -621,6 +621,7 @@ class Compiled:
     @boundary
     def _miss(self, *args: Any, **kwargs: Any) -> tuple[Any, Any, bool]:
         """Check and run a call of types that the C++ dispatcher has not seen."""
+        starts_in_cpp = pacing.starts_in_cpp()
         leaves = self.checked_leaves(args, kwargs)
         if self._program.run is dispatch.not_loaded:
             dispatch.not_loaded()
@@ -630,7 +631,7 @@ class Compiled:
         fast = None
         # Under a trace the results are tracers; and C++ passes only the call's own leaves.
         if STATE.trace is EVAL and not self._lowered._captured:
-            fast = fast_path(self._program, leaves, result)
+            fast = fast_path(self._program, leaves, result, starts_in_cpp)
         return result, fast, False
 
     def _evaluate(self, leaves: list[Any]) -> Any:

@@ -23,6 +23,7 @@ from ..control.refs.discharge import values_of, write_back
 from ..ir import core
 from ..ir.core import EVAL, STATE, Tracer
 from ..passes.ad_util import mapped_aval, unmapped_aval
+from ..runtime.running import pacing
 from ..runtime.sharding import shardings
 from .aot import Compiled, Lowered, Traced
 from .devices import Device
@@ -127,6 +128,7 @@ def pmap(
         return Prepared(call, avals, traced, params)
 
     def miss(*args: Any, **kwargs: Any) -> tuple[Any, Any, bool]:
+        starts_in_cpp = pacing.starts_in_cpp()
         call, _, traced, params = prepare(args, kwargs)
         eager = STATE.trace is EVAL
         if eager:
@@ -138,7 +140,8 @@ def pmap(
         if not eager or touches_references(traced, call):
             return result, None, False
         program = replicas.program_of(params)
-        return result, program.fast_path(call.leaves, params["in_axes"], result), False
+        fast = program.fast_path(call.leaves, params["in_axes"], result, starts_in_cpp)
+        return result, fast, False
 
     def slow(*args: Any, **kwargs: Any) -> Any:
         return miss(*args, **kwargs)[0]

@@ -1,6 +1,9 @@
 """Starts of programs over several CPU devices are counted, in Python and in C++."""
 
+import subprocess
+import sys
 import threading
+import time
 
 import numpy as np
 import pytest
@@ -83,6 +86,15 @@ def test_a_program_that_fails_stops_no_other():
     np.testing.assert_array_equal(mj.jit(add)(x), 2 * np.arange(8))
 
 
+def together(n, run):
+    """Run a function in `n` threads."""
+    threads = [threading.Thread(target=run) for _ in range(n)]
+    for t in threads:
+        t.start()
+    for t in threads:
+        t.join()
+
+
 def test_many_threads_wait_with_the_first():
     """More threads than the limit allows for do not deadlock."""
     jitted, x = mj.jit(lambda x: x.sum() + x), spread()
@@ -95,12 +107,93 @@ def test_many_threads_wait_with_the_first():
             y = jitted(x)
         results.append(np.asarray(y))
 
-    threads = [threading.Thread(target=run) for _ in range(20)]
-    for t in threads:
-        t.start()
-    for t in threads:
-        t.join()
-    assert all((r == 28 + np.arange(8)).all() for r in results) and len(results) == 20
+    together(40, run)
+    assert all((r == 28 + np.arange(8)).all() for r in results) and len(results) == 40
+
+
+BEHIND_A_SLOW_PROGRAM = """
+import threading
+
+import numpy as np
+
+import minijax as mj
+from minijax.sharding import NamedSharding, PartitionSpec as P
+
+mesh = mj.make_mesh((8,), ("x",))
+
+
+def put(*values):
+    return mj.device_put(np.array(values, np.int32), NamedSharding(mesh, P("x")))
+
+
+@mj.jit
+@mj.shard_map(mesh=mesh, in_specs=P("x"), out_specs=P("x"), check_vma=False)
+def slow(n):
+    return mj.lax.fori_loop(0, n[0] * 10**8, lambda i, c: c * 3 + 1, n)
+
+
+total = mj.jit(lambda x: x.sum() + x)
+ones = put(*[1] * 8)
+total(ones), total(ones), slow(ones * 0)
+slow(put(*[0] * 7, 5))  # on one device: the threads of the others are free for starts
+results = []
+threads = [threading.Thread(target=lambda: results.append(total(ones))) for _ in range(40)]
+for t in threads:
+    t.start()
+for t in threads:
+    t.join()
+print(sum(int(r[0]) for r in results))
+"""
+
+
+def test_starts_of_many_threads_do_not_take_the_threads_of_programs():
+    """Without the limit, XLA waits for ever after the slow program."""
+    run = [sys.executable, "-c", BEHIND_A_SLOW_PROGRAM]
+    done = subprocess.run(run, check=True, capture_output=True, text=True, timeout=30)
+    assert int(done.stdout) == 40 * 9
+
+
+@pytest.mark.parametrize("name", ["jit", "a tree of results", "compiled", "pmap"])
+def test_few_threads_start_programs_in_cpp(name, monkeypatch):
+    """Others start them in Python, where they wait for the lock."""
+    start, pace = dict(starters())[name], pacing.pace_of(mj.devices())
+    start()
+    n = pacing._MOST_THREADS - pacing.starts_in_cpp()
+    all_started, go, finished = threading.Barrier(13), threading.Event(), []
+
+    def run():
+        for _ in range(3):
+            start()
+        all_started.wait()
+        go.wait()
+        start()
+        finished.append(pacing.starts_in_cpp())
+
+    runner = threading.Thread(target=together, args=(12, run))
+    runner.start()
+    all_started.wait()
+    with pacing._lock, monkeypatch.context() as patch:
+        patch.setattr(pace, "next_wait", pace.next_wait + 100)  # none of these starts waits
+        go.set()
+        end = time.monotonic() + 5
+        while len(finished) < n and time.monotonic() < end:
+            time.sleep(0.01)
+        time.sleep(0.1)
+        assert finished == [True] * n
+    runner.join()
+    assert len(finished) == 12
+
+
+def test_threads_that_ended_leave_their_place_to_others():
+    start, rights = dict(starters())["jit"], []
+
+    def run():
+        start()
+        rights.append(pacing.starts_in_cpp())
+
+    for _ in range(2 * pacing._MOST_THREADS):
+        together(1, run)
+    assert all(rights)
 
 
 def test_one_device_has_no_pace():

@@ -89,10 +89,17 @@ def dispatcher(
     )
 
 
-def fast_path(program: dispatch.Program, leaves: Sequence[Any], result: Any) -> Any:
-    """Return the data for C++ to run a program on values of these types, or None."""
+def fast_path(
+    program: dispatch.Program, leaves: Sequence[Any], result: Any, starts_in_cpp: bool
+) -> Any:
+    """Return the data for C++ to run a program on values of these types, or None.
+
+    starts_in_cpp: `pacing.starts_in_cpp()` when the call began.
+    """
     watched = dispatch.checks and dispatch.is_nan_check_enabled()
     if not program.stable or watched or not _native(leaves, program):
+        return None
+    if program.pace is not None and not starts_in_cpp:
         return None
     # C++ compares shardings, not layouts: Python must check these at each call.
     if program.operand_layouts is not None and any(program.operand_layouts):

@@ -33,7 +33,7 @@ from ...prims.sharding_constraint import constrain_evenly
 from ...runtime.arrays import key_checks
 from ...runtime.backends import jaxlib_compat as compat
 from ...runtime.lowering import nesting
-from ...runtime.running import dispatch
+from ...runtime.running import dispatch, pacing
 from ...runtime.sharding import device_assignment
 from ...runtime.sharding.layout_conversion import auto_result_layouts
 from ...runtime.sharding.mesh import block_mesh, mesh_made_current
@@ -404,6 +404,7 @@ class Jitted:
             raise
 
     def _miss(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, Any, bool]:
+        starts_in_cpp = pacing.starts_in_cpp()
         call = self.split(args, kwargs)
         if hijax_values.HIGH and any(map(hijax_values.is_high, call.leaves)):
             return self.on_high(call), None, False
@@ -421,7 +422,7 @@ class Jitted:
         if STATE.trace is EVAL and not touches_references(traced, call):
             if names := static_arrays([args, kwargs]):
                 _warn_of_static_arrays(self.name, names)
-            out = self.evaluate(call, traced)
+            out = self.evaluate(call, traced, starts_in_cpp)
             return (out[0], None, False) if called_by_trace else out
         if STATE.trace is EVAL and self.shardings is not None:
             _check_references(call.leaves, self.shardings.of_arguments(call.in_tree))
@@ -480,8 +481,13 @@ class Jitted:
         )
         return tuple(tree.leaves(marks))
 
-    def evaluate(self, call: Call, traced: TracedCall) -> tuple[Any, Any, bool]:
-        """Run on concrete values, and return what C++ needs to repeat the call."""
+    def evaluate(
+        self, call: Call, traced: TracedCall, starts_in_cpp: bool = False
+    ) -> tuple[Any, Any, bool]:
+        """Run on concrete values, and return what C++ needs to repeat the call.
+
+        starts_in_cpp: `pacing.starts_in_cpp()` when the call began.
+        """
         if key_checks.is_enabled():
             return self.evaluate_checked(call, traced), None, False
         if dispatch.is_host_driven(traced.jaxpr.jaxpr):
@@ -528,9 +534,10 @@ class Jitted:
             rerun = functools.partial(self.fun, *call.args, **call.kwargs)
         out = run_program(program, buffers, self.name, rerun)
         result = tree.unflatten(traced.out_tree, program.wrap(out))
-        can_repeat = can_repeat and not traced.once
-        fastpath_data = fast_path(program, call.leaves, result) if can_repeat else None
-        return result, fastpath_data, False
+        fast = None
+        if can_repeat and not traced.once:
+            fast = fast_path(program, call.leaves, result, starts_in_cpp)
+        return result, fast, False
 
     def evaluate_checked(self, call: Call, traced: TracedCall) -> Any:
         """Run on concrete values, and check that no random key is used twice."""

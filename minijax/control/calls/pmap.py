@@ -360,10 +360,19 @@ class ReplicatedProgram:
         return bool(of_buffer(x).is_equivalent_to(required, ndim))
 
     def fast_path(
-        self, leaves: Sequence[Any], in_axes: Sequence[Any], result: Any
+        self,
+        leaves: Sequence[Any],
+        in_axes: Sequence[Any],
+        result: Any,
+        starts_in_cpp: bool,
     ) -> FastpathData | None:
-        """Return the data for C++ to run the program; None if an operand must be moved."""
+        """Return the data for C++ to run the program; None if an operand must be moved.
+
+        starts_in_cpp: `pacing.starts_in_cpp()` when the call began.
+        """
         if self.acts or (dispatch.checks and dispatch.is_nan_check_enabled()):
+            return None
+        if self.pace is not None and not starts_in_cpp:
             return None
         in_shardings = [b._sharding for b in self.consts]
         for x, d in zip(leaves, in_axes, strict=True):

@@ -230,9 +230,10 @@ FAULTS: tuple[Fault, ...] = (
     ),
     Fault(
         "programs started ahead", ("cpu",), None,
-        "thousands of programs over several devices, started without waiting",
-        "the process dies after a minute, since partitions of programs wait for threads",
-        "lets the host wait at every tenth start",
+        "more than 32 programs over several devices, started without waiting or by as many"
+        " threads",
+        "the process dies after a minute, since shards of programs wait for threads",
+        "lets the host wait at every tenth start, and few threads start programs at once",
         "minijax/runtime/running/pacing.py",
         "tests/runtime/test_pacing.py::test_the_host_does_not_run_far_ahead",
     ),

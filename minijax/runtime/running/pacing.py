@@ -1,17 +1,22 @@
 """A limit on how far the host runs ahead of programs over several CPU devices.
 
-XLA's CPU client has about as many threads as devices. In these threads, shards of one
-program wait for each other, and a start waits while 32 programs are in progress on its
-device. If the host keeps starting programs, no thread is left for the shards that all
-others wait for: XLA gives up after a minute and ends the process. More threads would also
-work, but waking them makes each start take 1.5 times as long.
+XLA's CPU client has about as many threads as devices, and runs its multi-device programs one
+after another, in the order of their starts. The shards of a program need all these threads
+at once, since they wait for each other. But a start needs them too, and with 32 programs in
+progress on a device, it keeps its thread until one of them ends. Then a shard that all
+others wait for may find no thread: XLA gives up after a minute and ends the process. More
+threads would also work, but waking them makes each start take 1.5 times as long.
 
-So starts are counted, and at every tenth one the host waits for those of the ten before (of
-fewer, if it has many threads). It waits for a marker: an empty program on two of the
-devices. This works because XLA runs a client's multi-device programs one after another, in
-the order of their starts. Calls on the C++ fast path are counted as well, without Python
-code: the tree of a program's result has an extra root node, and C++ calls its unflatten
-function for each result.
+So no more than 32 programs are ever in progress, counted in three parts:
+
+- Starts are counted, and at every tenth one the host waits for those of the ten before:
+  20 programs. It waits for a marker, an empty program on two of the devices: one more.
+  Calls on the C++ fast path are counted without Python code: the tree of a program's
+  result has an extra root node, and C++ calls its unflatten function for each result.
+- A start is counted when it has happened, so each thread may be ahead of the count by one.
+  Only eight threads start programs in C++. Calls of all others reach Python, since they lack
+  the value that these eight have in C++'s key: 8 programs.
+- Starts from Python hold a lock: one program.
 
 Next: ../sharding/partitioned_placement.py.
 """
@@ -24,6 +29,7 @@ import threading
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from jaxlib import _jax
 from jaxlib.mlir import ir
 
 from ...base import tree
@@ -31,8 +37,15 @@ from ..backends import jaxlib_compat as compat
 from ..lowering.mlir_context import context
 from .compile import compile_module
 
-_MOST = 10  # starts between two markers
-_LIMIT = 31  # upper limit of two such spans plus one start per thread
+_SPAN = 10  # starts between two markers
+_MOST_THREADS = 8  # threads that may start programs in C++
+
+# Whether the thread may start programs in C++.
+_CPP_STARTS = _jax.config.Config("minijax:cpp_starts", False, include_in_jit_key=True)
+_cpp_threads: list[threading.Thread] = []
+
+# Held while Python starts or counts programs. Reentrant: a finalizer may start one, too.
+_lock = threading.RLock()
 
 _MARKER = """
 module @marker attributes {mhlo.num_partitions = 2 : i32} {
@@ -51,39 +64,38 @@ class Pace:
     next_wait: the number of the start at which the host waits.
     """
 
-    __slots__ = ("_devices", "_latest", "_lock", "_marker", "count", "next_wait")
+    __slots__ = ("_devices", "_latest", "_marker", "count", "next_wait")
 
     def __init__(self, devices: Sequence[Any]) -> None:
         self.count = itertools.count(1).__next__  # one C call, so atomic among threads
-        self.next_wait = _MOST
+        self.next_wait = _SPAN
         self._devices = tuple(devices[:2])
-        self._lock = threading.Lock()
         self._marker: Any = None
         self._latest: Any = None
 
-    def wait(self) -> None:
-        """Wait for the programs started before the latest marker, and start another marker.
+    def wait(self, count: int) -> None:
+        """Wait until start number `count` is within the limit.
 
         Other threads that start programs meanwhile wait on the same lock.
         """
-        with self._lock:
-            reached = self.count()
-            if reached < self.next_wait:
-                return
-            before, self._latest = self._latest, None
-            if before is not None:
-                with contextlib.suppress(compat.RuntimeFailure):  # of the marker itself
-                    before.block_until_ready()
-            if self._marker is None:
-                with context.ir, context.unknown:
-                    module = ir.Module.parse(_MARKER)
-                self._marker = compile_module(
-                    module, self._devices, partitions=2, has_locations=False
-                )
-            results = self._marker.execute_sharded([], with_tokens=True)
-            self._latest = results.consume_token()
-            span = (_LIMIT - threading.active_count()) // 2
-            self.next_wait = reached + max(1, min(_MOST, span))
+        with _lock:
+            while count >= self.next_wait:
+                self._wait_and_mark()
+
+    def _wait_and_mark(self) -> None:
+        """Wait for the programs started before the latest marker, and start another one."""
+        if self._latest is not None:
+            with contextlib.suppress(compat.RuntimeFailure):  # of the marker itself
+                self._latest.block_until_ready()
+        if self._marker is None:
+            with context.ir, context.unknown:
+                module = ir.Module.parse(_MARKER)
+            self._marker = compile_module(
+                module, self._devices, partitions=2, has_locations=False
+            )
+        results = self._marker.execute_sharded([], with_tokens=True)
+        self._latest = results.consume_token()
+        self.next_wait += _SPAN
 
 
 _paces: dict[Any, Pace] = {}
@@ -103,13 +115,36 @@ def pace_of(devices: Sequence[Any]) -> Pace | None:
     return pace
 
 
+def starts_in_cpp() -> bool:
+    """Whether this thread may start programs over several CPU devices in C++.
+
+    If not at the beginning of a call, C++ must not keep the program, not even if the call
+    itself gives the thread this right: under the call's key, other threads would find it.
+    """
+    return _CPP_STARTS.value  # type: ignore[no-any-return]
+
+
+def _request_cpp_starts() -> None:
+    """Let this thread start programs in C++, unless enough others do."""
+    _cpp_threads[:] = [thread for thread in _cpp_threads if thread.is_alive()]
+    thread = threading.current_thread()
+    # Python cannot tell when a thread ends that it has not started.
+    is_foreign = isinstance(thread, threading._DummyThread)
+    if len(_cpp_threads) < _MOST_THREADS and not is_foreign:
+        _cpp_threads.append(thread)
+        _CPP_STARTS.set_local(True)
+
+
 def paced(start: Callable[..., Any], pace: Pace) -> Callable[..., Any]:
     """Return a function that starts a program and counts the start."""
 
     def counted(buffers: Any, **how: Any) -> Any:
-        results = start(buffers, **how)
-        if pace.count() >= pace.next_wait:
-            pace.wait()
+        with _lock:
+            if not _CPP_STARTS.value:
+                _request_cpp_starts()
+            results = start(buffers, **how)
+            if (count := pace.count()) >= pace.next_wait:
+                pace.wait(count)
         return results
 
     return counted
@@ -126,8 +161,8 @@ class Counted:
 
 
 def _unflatten_counted(pace: Pace, children: Sequence[Any]) -> Any:
-    if pace.count() >= pace.next_wait:
-        pace.wait()
+    if (count := pace.count()) >= pace.next_wait:
+        pace.wait(count)
     (result,) = children
     return result
 
