@@ -1,7 +1,7 @@
 """minijax: JAX's interface on jaxlib's compiler.
 
-Names only: each is looked up in its module when it is first used, so that `import minijax`
-loads few modules.  CONTRIBUTING.md describes the packages.
+Each name is loaded from its module when it is first used, so `import minijax` loads few
+modules.  CONTRIBUTING.md describes the packages.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The public module `minijax.cloud_tpu_init`: one name that JAX has removed."""
+"""The public module `minijax.cloud_tpu_init`: a name that JAX has removed."""
 
 
 __all__ = [

@@ -1,4 +1,4 @@
-"""The public module `minijax.profiler`: profiles of time and of memory."""
+"""The public module `minijax.profiler`: profiles of time and memory."""
 
 from .api.profiler import ProfileData as ProfileData
 from .api.profiler import ProfileEvent as ProfileEvent

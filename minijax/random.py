@@ -1,8 +1,8 @@
 """Random numbers from explicit keys: `jax.random`.
 
 A key is made from a seed, split wherever more are needed, and used once.  The same key
-gives the same numbers, on every machine, eager or compiled.  Names only, each
-looked up in `surface/random/` when it is first used.
+gives the same numbers, on every machine, eager or compiled.  Each name is loaded
+from its package, `surface/random/`, when it is first used.
 >>> import minijax as mj
 >>> key = mj.random.key(0)
 >>> key, subkey = mj.random.split(key)

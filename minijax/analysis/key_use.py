@@ -137,7 +137,7 @@ def use_of_operation(prim: Primitive, avals: Sequence[Aval], params: Params) -> 
 
 
 def _of_choice(region: Region, params: Any) -> KeyUse:
-    """Return the use of keys by programs one of which runs: whatever any of them may do."""
+    """Return the use of keys by alternative programs: the union over all of them."""
     bodies = region.bodies(params)
     n = len(bodies[0].in_avals)
     uses = [use_of(b.jaxpr) for b in bodies]

@@ -550,8 +550,8 @@ class LinearMap:
             if needs_discharge is not isinstance(x, core.Reference):
                 raise ValueError(
                     "linearized function called on tangent values inconsistent with the"
-                    " original primal values: the tangent of a reference, and of nothing"
-                    " else, is a reference to its tangent."
+                    " original primal values: a tangent is a reference if and only if its"
+                    " primal value is one."
                 )
             got = (
                 x.aval.inner_aval

@@ -1,4 +1,4 @@
-"""One program in many processes: `initialize`, before anything else, and `shutdown`."""
+"""One program in many processes: `initialize`, called first, and `shutdown`."""
 
 from __future__ import annotations
 

@@ -386,7 +386,7 @@ def struct_of(aval: Aval) -> ShapeDtypeStruct | Aval:
 
 
 class _WithStructResults(FlatCall):
-    """A function some of whose results may be `ShapeDtypeStruct`s."""
+    """A function whose results may include `ShapeDtypeStruct`s."""
 
     __slots__ = ()
 

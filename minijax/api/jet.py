@@ -1,7 +1,7 @@
 r"""`jet`: Taylor-mode differentiation to any order.
 
 Inside, a value is a truncated power series :math:`\sum_k a_k t^k`, and a rule computes the
-series of the result from those of the operands:
+series of the result from the series of the operands:
 
 - linear operations apply term by term, bilinear ones are Cauchy products;
 - where :math:`y' = g\,x'`, comparing coefficients gives

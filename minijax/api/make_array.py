@@ -129,7 +129,7 @@ def make_array_from_single_device_arrays(
     *,
     dtype: DTypeLike | None = None,
 ) -> Array:
-    """Create a sharded array from shards that are on their devices; nothing is copied.
+    """Create a sharded array from shards on their devices, without copies.
 
     Args:
       shape: the shape of the global array.

@@ -47,7 +47,7 @@ def _process_mesh() -> Mesh:
 
 
 def _stacked_over_processes(x: np.ndarray[Any, Any]) -> Any:
-    """Return the global array of which each process has a row."""
+    """Return the global array whose rows are the arrays of the processes."""
     return host_local_array_to_global_array_p.bind(
         x, global_mesh=_process_mesh(), pspec=PartitionSpec(_HOSTS)
     )
@@ -258,7 +258,7 @@ def global_array_to_host_local_array(
 
 
 def reached_preemption_sync_point(step_id: int) -> bool:
-    """Whether a process was told to end, and all processes should save at this step.
+    """Whether a process is about to be ended, so all processes should save at this step.
 
     Args:
       step_id: the number of the step; every process calls this function at each step.

@@ -147,7 +147,7 @@ def smap(
       f: a function of arrays; without it, the result is a decorator.
       in_axes: the sharded axis of each argument (None: the argument is replicated); an int,
         None, or a pytree prefix of the tuple of arguments.
-      out_axes: the axis along which results are concatenated; likewise for the result.
+      out_axes: the axes along which results are concatenated, in the same forms.
       axis_name: the name of the mesh's axis.
 
     Returns:

@@ -310,7 +310,7 @@ def _varies_differently(what: str, kind: type[Exception]) -> Exception:
         kind,
         what,
         why="in `shard_map`, the derivative with respect to a value that all devices share"
-        " is a sum over devices, and only the types tell where to compute it.",
+        " is a sum over devices, and only the types determine where to compute it.",
         tries=[
             "lax.pcast(argument, axis, to='varying') before the function, for the"
             " derivative of each device",

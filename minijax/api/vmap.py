@@ -60,7 +60,7 @@ def vmap(
 
     Returns:
       A function with `fun`'s arguments, each with its lane axis; its result has the
-      lane axis where `out_axes` says.
+      lane axis at the position `out_axes`.
 
     Raises:
       ValueError: sizes or trees do not match.

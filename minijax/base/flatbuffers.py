@@ -1,4 +1,4 @@
-"""FlatBuffers, read and written: tables of numbered fields, each of which may be missing.
+"""Reader and writer of FlatBuffers: tables of numbered, optional fields.
 
 To write, a table is a dict `{number: (kind, value)}` of fields; to read, its fields are
 looked up by number.  The format: https://flatbuffers.dev/internals.

@@ -4,7 +4,7 @@ An equation stores a `Source`: a code object and an instruction offset, found by
 walking out of minijax's own files.  Lines are computed only when needed, so that
 recording takes less than a microsecond.
 
-This module knows which files are internal, and nothing about traces.
+This module knows which files are internal; it does not know traces.
 """
 
 from __future__ import annotations
@@ -115,7 +115,7 @@ def stacklevel() -> int:
     return level
 
 
-# A location for equations that nobody will see: eager differentiation records its linear
+# A location for equations that users never see: eager differentiation records its linear
 # part without a search for the user's line.
 UNKNOWN = Source(user_source.__code__, 0)
 

@@ -205,7 +205,7 @@ def map(f: Callable[..., Any], tree: Any, *rest: Any, is_leaf: IsLeaf = None) ->
     Args:
       f: called with a leaf of `tree` and the subtrees of `rest` at the same place.
       tree: a pytree, whose structure the result has.
-      *rest: trees of which `tree` is a prefix.
+      *rest: trees that have `tree` as a prefix.
       is_leaf: called on every subtree of `tree`; where it is true, it is a leaf.
 
     Returns:
@@ -321,7 +321,7 @@ def map_with_path(
     Args:
       f: called with a path, a leaf of `tree` and the subtrees of `rest` at that path.
       tree: a pytree, whose structure the result has.
-      *rest: trees of which `tree` is a prefix.
+      *rest: trees that have `tree` as a prefix.
       is_leaf: called on every subtree of `tree`; where it is true, it is a leaf.
       is_leaf_takes_path: call `is_leaf(path, subtree)`.
 

@@ -1,4 +1,4 @@
-"""The public module `minijax.example_libraries.optimizers`: how parameters follow gradients."""
+"""The public module `minijax.example_libraries.optimizers`: gradient-based optimizers."""
 
 from __future__ import annotations
 

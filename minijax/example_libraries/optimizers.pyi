@@ -1,4 +1,4 @@
-"""The public module `minijax.example_libraries.optimizers`: how parameters follow gradients."""
+"""The public module `minijax.example_libraries.optimizers`: gradient-based optimizers."""
 
 from ..base.paired import safe_map as map
 from ..base.paired import safe_map as safe_map

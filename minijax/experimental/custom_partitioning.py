@@ -1,4 +1,4 @@
-"""The public module `minijax.experimental.custom_partitioning`: own programs of parts."""
+"""The public module `minijax.experimental.custom_partitioning`: partitioning rules."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The public module `minijax.experimental.custom_partitioning`: own programs of parts."""
+"""The public module `minijax.experimental.custom_partitioning`: partitioning rules."""
 
 from ..control.calls.custom_partitioning import custom_partitioning as custom_partitioning
 from ..control.calls.custom_partitioning import custom_partitioning_p as custom_partitioning_p

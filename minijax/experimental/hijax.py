@@ -1,4 +1,4 @@
-"""The public module `minijax.experimental.hijax`: types and primitives made of others."""
+"""The public module `minijax.experimental.hijax`: composite types and primitives."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The public module `minijax.experimental.multihost_utils`: what processes say to one another."""
+"""The public module `minijax.experimental.multihost_utils`: communication between processes."""
 
 from ..api.multihost import ProcessFailureError as ProcessFailureError
 from ..api.multihost import assert_equal as assert_equal

@@ -1,4 +1,4 @@
-"""The public module `minijax.experimental.profiler`: what the compiler learns of profiles."""
+"""The public module `minijax.experimental.profiler`: profiles for the compiler."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The public module `minijax.experimental.random`: random numbers that keep their state."""
+"""The public module `minijax.experimental.random`: stateful random number generators."""
 
 from ..surface.random.stateful import StatefulPRNG as StatefulPRNG
 from ..surface.random.stateful import stateful_rng as stateful_rng

@@ -1,4 +1,4 @@
-"""The public module `minijax.experimental.rnn`: networks of long short-term memory."""
+"""The public module `minijax.experimental.rnn`: LSTM networks."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The public module `minijax.experimental.rnn`: networks of long short-term memory."""
+"""The public module `minijax.experimental.rnn`: LSTM networks."""
 
 from ..surface.nn.activations import sigmoid as sigmoid
 from ..surface.numpy.ufuncs import tanh as tanh

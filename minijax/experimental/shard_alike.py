@@ -1,4 +1,4 @@
-"""The public module `minijax.experimental.shard_alike`: arrays that lie alike."""
+"""The public module `minijax.experimental.shard_alike`: arrays with equal shardings."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The public module `minijax.experimental.shard_alike`: arrays that lie alike."""
+"""The public module `minijax.experimental.shard_alike`: arrays with equal shardings."""
 
 from ..prims.sharding_constraint import shard_alike as shard_alike
 

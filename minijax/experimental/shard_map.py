@@ -1,4 +1,4 @@
-"""The public module `minijax.experimental.shard_map`: `shard_map` as it was called once."""
+"""The public module `minijax.experimental.shard_map`: the old signature of `shard_map`."""
 
 from __future__ import annotations
 

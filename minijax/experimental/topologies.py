@@ -1,4 +1,4 @@
-"""The public module `minijax.experimental.topologies`: devices that are not there."""
+"""The public module `minijax.experimental.topologies`: descriptions of absent devices."""
 
 from __future__ import annotations
 

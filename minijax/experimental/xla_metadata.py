@@ -1,4 +1,4 @@
-"""The public module `minijax.experimental.xla_metadata`: telling the compiler of operations."""
+"""The public module `minijax.experimental.xla_metadata`: metadata of operations."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The public module `minijax.extend`: what libraries build on."""
+"""The public module `minijax.extend`: interfaces for libraries."""
 
 from __future__ import annotations
 

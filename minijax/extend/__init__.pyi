@@ -1,4 +1,4 @@
-"""The public module `minijax.extend`: what libraries build on."""
+"""The public module `minijax.extend`: interfaces for libraries."""
 
 from . import backend as backend
 from . import core as core

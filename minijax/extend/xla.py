@@ -1,4 +1,4 @@
-"""The public module `minijax.extend.xla`: passes of one's own in the compiler."""
+"""The public module `minijax.extend.xla`: user-defined compiler passes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The public module `minijax.extend.xla`: passes of one's own in the compiler."""
+"""The public module `minijax.extend.xla`: user-defined compiler passes."""
 
 from ..runtime.running.compiler_passes import PipelineStage as PipelineStage
 from ..runtime.running.compiler_passes import clear_hlo_module_transformation as clear_hlo_module_transformation

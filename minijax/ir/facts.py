@@ -1,8 +1,8 @@
 """Facts that a primitive states about itself, for analyses, checkers, tools and the printer.
 
-The rules of a primitive (core.py) apply it.  Its facts describe it: what is known of its
-results, what it costs, how it uses random keys, how its equations are printed.  A fact that is
-not stated has a default that is always safe.
+The rules of a primitive (core.py) apply it.  Its facts describe it: properties of its
+results, its cost, its use of random keys, the text of its equations.  The default of each
+fact is always safe.
 
 `elementwise` and `data_movement` also describe how results depend on operands; `axes_of`
 (prims/axis_dependence.py) describes other primitives.  Next: core.py.
@@ -108,8 +108,8 @@ class Facts(NamedTuple):
     """Whether its lowering handles key arrays; other lowerings get arrays of words."""
 
     sets_memory_space: bool = False
-    """Whether its type rule sets the memory space of the results; for other primitives it is
-    that of the operands."""
+    """Whether its type rule sets the memory space of the results; other primitives keep
+    the memory space of their operands."""
 
     pretty: Callable[[Any, Any], Sequence[tuple[str, Any]]] | dict[str, Any] | None = None
     """(equation, printer) -> [(param, value)] to print; or the params that are not printed,

@@ -28,7 +28,7 @@ _NO_SCOPE = nullcontext()
 
 
 class Region:
-    """Programs, one of which runs: all take the operands and return the results.
+    """Alternative programs: all take the operands and return the results, and one runs.
 
     param: the name of the param that holds them.
     index: how many leading operands choose the program that runs (0 or 1).
@@ -169,7 +169,7 @@ class OpenCall(Region):
 
 
 class Branches(Region):
-    """Programs, one of which the first operand chooses."""
+    """Alternative programs; the first operand selects one."""
 
     __slots__ = ()
 

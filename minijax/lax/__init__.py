@@ -1,4 +1,4 @@
-"""The public module `minijax.lax`: operations, and control flow."""
+"""The public module `minijax.lax`: operations and control flow."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The public module `minijax.lax`: operations, and control flow."""
+"""The public module `minijax.lax`: operations and control flow."""
 
 from ..control.branches.cond import cond_p as cond_p
 from ..control.branches.cond_functions import cond as cond

@@ -1,4 +1,4 @@
-"""The public module `minijax.nn`: functions of neural networks."""
+"""The public module `minijax.nn`: functions for neural networks."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The public module `minijax.nn`: functions of neural networks."""
+"""The public module `minijax.nn`: functions for neural networks."""
 
 from ..surface.nn.activations import celu as celu
 from ..surface.nn.activations import elu as elu

@@ -1,6 +1,6 @@
 """NumPy's interface on minijax arrays: `import minijax.numpy as jnp`.
 
-A face: names only, each looked up in its room (`surface/numpy/`) when it is first used.
+Each name is loaded from its package, `surface/numpy/`, when it is first used.
 Names that NumPy and JAX have dropped still work, with a DeprecationWarning.
 """
 

@@ -147,7 +147,7 @@ def with_zeros(
 
 
 def add(x: Tangent, y: Tangent) -> Tangent:
-    """Return the sum of two tangents or cotangents, either of which may be a `Zero`."""
+    """Return the sum of two tangents or cotangents; both may be `Zero`."""
     if type(x) is Zero:
         return y
     if type(y) is Zero:

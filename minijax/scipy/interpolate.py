@@ -1,4 +1,4 @@
-"""The public module `minijax.scipy.interpolate`: functions of values on grids."""
+"""The public module `minijax.scipy.interpolate`: interpolation on grids."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The public module `minijax.scipy.linalg`: linear algebra by SciPy's names."""
+"""The public module `minijax.scipy.linalg`: linear algebra."""
 
 from __future__ import annotations
 

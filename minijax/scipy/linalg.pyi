@@ -1,4 +1,4 @@
-"""The public module `minijax.scipy.linalg`: linear algebra by SciPy's names."""
+"""The public module `minijax.scipy.linalg`: linear algebra."""
 
 from ..surface.scipy.linalg.decompositions import eigh as eigh
 from ..surface.scipy.linalg.decompositions import hessenberg as hessenberg

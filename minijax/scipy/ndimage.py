@@ -1,4 +1,4 @@
-"""The public module `minijax.scipy.ndimage`: values between pixels."""
+"""The public module `minijax.scipy.ndimage`: interpolation between pixels."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The public module `minijax.scipy.ndimage`: values between pixels."""
+"""The public module `minijax.scipy.ndimage`: interpolation between pixels."""
 
 from ..surface.scipy.coordinates import map_coordinates as map_coordinates
 

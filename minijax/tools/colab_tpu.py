@@ -4,7 +4,7 @@ import warnings
 
 
 def setup_tpu(tpu_driver_version: object = None) -> None:
-    """Do nothing except warn: devices are found without set-up.
+    """Only warn: devices are found without setup.
 
     >>> import warnings
     >>> with warnings.catch_warnings():

@@ -77,7 +77,7 @@ class Finding:
     primitive: the operation's name; "argument" if an argument was already bad.
     made: "NaN" or "infinity".
     direction: "forward" or "backward".
-    iterations: for each loop around it, innermost last: ("row of scan", number), say.
+    iterations: for each loop around it, innermost last, a pair like ("row of scan", 3).
 
     >>> from minijax import tools
     >>> import minijax.numpy as jnp

@@ -1,7 +1,7 @@
-"""`why`: what was traced and compiled, for which difference, in how many seconds.
+"""`why`: the traces and compilations of a function or program, their causes and durations.
 
-For one jitted function this is read from the function's caches.  For a program it is a log,
-which `watch` records while it is open.
+For one jitted function the report reads the function's caches.  For a program it is the log
+that `watch` records while it is open.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""`residuals`: what is stored for the backward pass; `plan_remat`: what should be.
+"""`residuals`: the values stored for the backward pass; `plan_remat`: a better choice.
 
 A residual is a value that the forward pass computes or receives, and that an equation of
 the backward pass reads.  The names of equations show which pass they belong to.  Loops and

@@ -1,4 +1,4 @@
-"""Source maps: which line of a program each line of its jaxpr, StableHLO or HLO comes from.
+"""Source maps: for each line of a jaxpr, StableHLO or HLO module, the line of the program.
 
 Maps have the format that browsers read (ECMA-426, "Source map format specification").  Each
 line of the generated text has segments (column, source, line, column).  Each number is

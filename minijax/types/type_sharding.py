@@ -212,7 +212,7 @@ class ManualAxisType:
 
     @property
     def empty(self) -> bool:
-        """Whether there are no axes: values are the same along all axes."""
+        """Whether values are the same along all axes."""
         return not self.vur
 
     @property

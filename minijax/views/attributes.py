@@ -84,7 +84,7 @@ class SourceInfo(NamedTuple):
 
 
 class EquationContext:
-    """The context in which libraries evaluate an equation; it changes nothing."""
+    """The context in which libraries evaluate an equation; it has no effect."""
 
     __slots__ = ()
 

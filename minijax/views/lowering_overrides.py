@@ -17,7 +17,7 @@ class _Replacement(Primitive):
     __slots__ = ()
 
     def register(self) -> None:
-        """Do nothing: only the lowering sees it, so it is in no table."""
+        """Do nothing: only lowering reads it, so it is not in a table."""
 
 
 def replacement(prim: Primitive, rule: Any) -> Primitive:

@@ -91,7 +91,7 @@ def pp_jaxpr(
 def concretization_function_error(
     fun: type, suggest_astype: bool = False
 ) -> Callable[[Any, Any], Any]:
-    """Return a method that raises an error for values of which only the type is known.
+    """Return a method that raises an error for abstract values.
 
     Args:
       fun: the conversion of the method, such as `bool` or `int`.

@@ -176,7 +176,7 @@ trace_ctx = _TraceContext()
 
 
 def trace_state_clean() -> bool:
-    """Whether nothing is being traced."""
+    """Whether no function is being traced."""
     return STATE.trace is EVAL
 
 

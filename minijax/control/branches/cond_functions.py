@@ -286,7 +286,7 @@ def platform_dependent(
       The result of the function.
 
     Raises:
-      ValueError: there is no function at all.
+      ValueError: no function is passed.
       TypeError: results differ in type, or an argument is not a function.
       NotImplementedError: there is no function for the platform.
 

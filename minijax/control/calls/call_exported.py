@@ -1,4 +1,4 @@
-"""`call_exported`: the call of a program that was lowered before, perhaps elsewhere.
+"""`call_exported`: the call of a program that was lowered before, perhaps on another machine.
 
 It has neither a derivative nor a batch rule of its own, because only its lowered form is
 available.  `Exported.call` (api/export/exported.py) uses the derivative that was exported

@@ -1,4 +1,4 @@
-"""The public module `minijax.experimental.colocated_python`: functions that run beside devices."""
+"""The public module `minijax.experimental.colocated_python`: functions on the hosts."""
 
 from __future__ import annotations
 

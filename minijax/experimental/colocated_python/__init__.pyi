@@ -1,4 +1,4 @@
-"""The public module `minijax.experimental.colocated_python`: functions that run beside devices."""
+"""The public module `minijax.experimental.colocated_python`: functions on the hosts."""
 
 from ...api.colocated import colocated_cpu_devices as colocated_cpu_devices
 from ...api.colocated import colocated_python as colocated_python

@@ -1,11 +1,11 @@
-"""The public module `minijax.experimental.roofline`: what functions cost each device."""
+"""The public module `minijax.experimental.roofline`: estimated costs of functions per device."""
 
 from __future__ import annotations
 
 from ...base.lazy_modules import lazy_module
 from . import roofline
 
-del roofline  # a function here: loaded, the module takes its name no more
+del roofline  # it stays loaded, so it cannot replace the function of the same name later
 
 _TABLE = {
     "tools.rooflines": """

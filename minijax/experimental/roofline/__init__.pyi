@@ -1,4 +1,4 @@
-"""The public module `minijax.experimental.roofline`: what functions cost each device."""
+"""The public module `minijax.experimental.roofline`: estimated costs of functions per device."""
 
 from ...tools.rooflines import RooflineResult as RooflineResult
 from ...tools.rooflines import RooflineRuleContext as RooflineRuleContext

@@ -1,4 +1,4 @@
-"""The public module `minijax.experimental.source_mapper`: where lines of programs come from."""
+"""The public module `minijax.experimental.source_mapper`: source lines of programs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The public module `minijax.experimental.sparse.test_util`: what tests of sparse arrays need."""
+"""The public module `minijax.experimental.sparse.test_util`: helpers for tests."""
 
 from __future__ import annotations
 

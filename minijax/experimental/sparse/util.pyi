@@ -1,4 +1,4 @@
-"""The public module `minijax.experimental.sparse.util`: what formats share."""
+"""The public module `minijax.experimental.sparse.util`: helpers of all formats."""
 
 from ...surface.sparse.base import CuSparseEfficiencyWarning as CuSparseEfficiencyWarning
 from ...surface.sparse.base import Shape as Shape

@@ -7,7 +7,7 @@
     invarying  preduced ->            reduced     equal everywhere; cotangents unreduced
     reduced    reduced_vary_cast ->   varying
 
-Casts compute nothing.  Each is the transpose of another cast or of a sum.  So derivatives
+Casts do not compute.  Each is the transpose of another cast or of a sum.  So derivatives
 with respect to an invarying value are summed over the devices that used it.
 
 Next: psum.py.

@@ -381,7 +381,7 @@ def _missing_message(
         f" {count} in all.",
         why=why,
         tries=[
-            "look at its output: has it started, and not failed?",
+            "check its output: whether it has started, and has not failed",
             "a longer initialization_timeout=... (seconds)",
         ],
     )

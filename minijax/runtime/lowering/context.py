@@ -169,7 +169,7 @@ class Lowering:
         return mlir_type
 
     def new_token(self) -> Any:
-        """Return a token that depends on nothing."""
+        """Return a token without dependencies."""
         kind = [hlo.TokenType.get()]
         return self.create("stablehlo.create_token", kind, []).result
 

@@ -5,7 +5,7 @@ program and those passed to `jit` (`RequestedPlacement`) decide as well. All of 
 name the same devices; uncommitted operands are moved there. If nothing is committed or
 requested, the computation runs on the default device.
 
-This module runs nothing.  Next: ../running/dispatch.py.
+This module runs no program.  Next: ../running/dispatch.py.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The public module `minijax.scipy.sparse.linalg`: linear systems by iteration."""
+"""The public module `minijax.scipy.sparse.linalg`: iterative solvers of linear systems."""
 
 from __future__ import annotations
 

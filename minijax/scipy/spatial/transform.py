@@ -1,4 +1,4 @@
-"""The public module `minijax.scipy.spatial.transform`: rotations of space."""
+"""The public module `minijax.scipy.spatial.transform`: rotations in three dimensions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The public module `minijax.scipy.stats`: distributions, a module each, and what samples tell."""
+"""The public module `minijax.scipy.stats`: distributions and sample statistics."""
 
 from __future__ import annotations
 

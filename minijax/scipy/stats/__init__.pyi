@@ -1,4 +1,4 @@
-"""The public module `minijax.scipy.stats`: distributions, a module each, and what samples tell."""
+"""The public module `minijax.scipy.stats`: distributions and sample statistics."""
 
 from ...surface.scipy.stats.density import gaussian_kde as gaussian_kde
 from ...surface.scipy.stats.summaries import mode as mode

@@ -1,4 +1,4 @@
-"""The public module `minijax.scipy.stats.dirichlet`: the distribution of Dirichlet."""
+"""The public module `minijax.scipy.stats.dirichlet`: the Dirichlet distribution."""
 
 from __future__ import annotations
 

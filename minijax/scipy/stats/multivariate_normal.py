@@ -1,4 +1,4 @@
-"""The public module `minijax.scipy.stats.multivariate_normal`: the normal law of vectors."""
+"""The public module `minijax.scipy.stats.multivariate_normal`: normal vectors."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The public module `minijax.scipy.stats.multivariate_normal`: the normal law of vectors."""
+"""The public module `minijax.scipy.stats.multivariate_normal`: the multivariate normal distribution."""
 
 from ...surface.scipy.stats.vectors import multivariate_normal as _multivariate_normal
 

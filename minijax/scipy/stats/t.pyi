@@ -1,4 +1,4 @@
-"""The public module `minijax.scipy.stats.t`: the t distribution of Student."""
+"""The public module `minijax.scipy.stats.t`: Student's t distribution."""
 
 from ...surface.scipy.stats.shaped import t as _t
 

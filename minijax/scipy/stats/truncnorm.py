@@ -1,4 +1,4 @@
-"""The public module `minijax.scipy.stats.truncnorm`: the normal distribution between two bounds."""
+"""The public module `minijax.scipy.stats.truncnorm`: the truncated normal distribution."""
 
 from __future__ import annotations
 

@@ -58,7 +58,7 @@ ArrayLike = Any
 DTypeLike = Any
 Axis = None | int | Sequence[int]
 
-# `mixing` tells the user's promotions from ours by the folders of the frames in between.
+# `mixing` distinguishes the user's promotions from ours by the folders of the frames.
 _root, _sep = __file__.rpartition("surface")[0], __file__.rpartition("numpy")[2][0]
 mixing.functions.append(f"{_root}surface{_sep}")
 mixing.transformations += [f"{_root}{package}{_sep}" for package in ("base", "control", "api")]

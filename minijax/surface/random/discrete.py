@@ -259,7 +259,7 @@ def poisson(
         key, select_n(is_small, repeated(kind.type(0), shape), rate), dtype
     )
     # Each element uses only one of the loops, so both may consume the key: `random_clone`
-    # tells the key reuse checker.
+    # informs the key reuse checker.
     rejection_counts = _poisson_by_rejection(
         random_clone(key), select_n(is_small, rate, repeated(kind.type(1e5), shape)), dtype
     )
