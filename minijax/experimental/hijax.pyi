@@ -1,4 +1,4 @@
-"""The public module `minijax.experimental.hijax`: types and primitives that consist of others."""
+"""The public module `minijax.experimental.hijax`: composite types and primitives."""
 
 from ..passes.ad_util import Zero as Zero
 from ..passes.ad_util import instantiate as instantiate_zeros

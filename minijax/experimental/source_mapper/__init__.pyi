@@ -1,4 +1,4 @@
-"""The public module `minijax.experimental.source_mapper`: source lines of the lines of programs."""
+"""The public module `minijax.experimental.source_mapper`: source lines of programs."""
 
 from ...tools.source_maps import MappingsGenerator as MappingsGenerator
 from ...tools.source_maps import Pass as Pass

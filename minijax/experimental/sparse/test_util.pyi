@@ -1,4 +1,4 @@
-"""The public module `minijax.experimental.sparse.test_util`: helpers for tests of sparse arrays."""
+"""The public module `minijax.experimental.sparse.test_util`: helpers for tests."""
 
 from ...surface.sparse.testing import BatchedDotGeneralProperties as BatchedDotGeneralProperties
 from ...surface.sparse.testing import MATMUL_TOL as MATMUL_TOL

@@ -1,4 +1,4 @@
-"""The public module `minijax.scipy.stats.multivariate_normal`: the multivariate normal distribution."""
+"""The public module `minijax.scipy.stats.multivariate_normal`: normal vectors."""
 
 from ...surface.scipy.stats.vectors import multivariate_normal as _multivariate_normal
 
