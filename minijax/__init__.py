@@ -97,6 +97,7 @@ _FILLED_BY = {
     "evaluate_jvp": "runtime.running.compiled_rules",
     "evaluate_linearized": "runtime.running.compiled_rules",
     "evaluate_transpose": "runtime.running.compiled_rules",
+    "check_jaxpr": "analysis.check",
     "jaxpr_text": "text.printer",
     "equation_text": "text.printer",
     "reference": "control.refs.refs",

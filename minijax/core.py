@@ -9,7 +9,7 @@ _TABLE = {
     "api.eval_shape": "get_aval=typeof",
     "base.errors": "InconclusiveDimensionOperation",
     "control.effects.effects": "Effect",
-    "ir.check": "JaxprTypeError check_jaxpr",
+    "analysis.check": "JaxprTypeError check_jaxpr",
     "ir.core": "Tracer is_concrete pytype_aval_mappings=aval_rules valid_jaxtype:=is_value",
     "passes.ad_util": "aval_mapping_handlers=mappings",
     "views.attributes": "DebugInfo",

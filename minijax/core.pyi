@@ -1,11 +1,11 @@
 """The public module `minijax.core`."""
 
+from .analysis.check import JaxprTypeError as JaxprTypeError
+from .analysis.check import check_jaxpr as check_jaxpr
 from .api.eval_shape import typeof as get_aval
 from .api.scopes import ensure_compile_time_eval as ensure_compile_time_eval
 from .base.errors import InconclusiveDimensionOperation as InconclusiveDimensionOperation
 from .control.effects.effects import Effect as Effect
-from .ir.check import JaxprTypeError as JaxprTypeError
-from .ir.check import check_jaxpr as check_jaxpr
 from .ir.core import Tracer as Tracer
 from .ir.core import aval_rules as pytype_aval_mappings
 from .ir.core import is_concrete as is_concrete

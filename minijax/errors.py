@@ -1,5 +1,6 @@
 """The public module `minijax.errors`."""
 
+from .analysis.check import JaxprTypeError as JaxprTypeError
 from .base.errors import ConcretizationTypeError as ConcretizationTypeError
 from .base.errors import InconclusiveDimensionOperation as InconclusiveDimensionOperation
 from .base.errors import JAXIndexError as JAXIndexError
@@ -12,7 +13,6 @@ from .base.errors import TracerIntegerConversionError as TracerIntegerConversion
 from .base.errors import UnexpectedTracerError as UnexpectedTracerError
 from .base.tracebacks import SimplifiedTraceback as SimplifiedTraceback
 from .base.tracebacks import UnfilteredStackTrace as UnfilteredStackTrace
-from .ir.check import JaxprTypeError as JaxprTypeError
 from .runtime.backends.jaxlib_compat import RuntimeFailure as JaxRuntimeError
 
 __all__ = [

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..analysis.user_functions import holds_functions
+from ..analysis.contents import holds_functions
 from ..base import config, errors, source, tree, util
 from ..base.source import function_text, own_name
 from ..base.util import pick

@@ -588,25 +588,6 @@ class Tracer:
         raise tracer_errors.no_attribute(self, STATE.trace, name)
 
 
-def _of_values(name: str) -> Any:
-    """Return the array method `name` for tracers; calling it needs a concrete value."""
-
-    def method(self: Tracer, *args: Any, **kwargs: Any) -> Any:
-        if (value := self.concrete()) is None:
-            raise tracer_errors.no_method(self, STATE.trace, name)
-        return getattr(value, name)(*args, **kwargs)
-
-    method.__name__, method.__qualname__ = name, f"Tracer.{name}"
-    return method
-
-
-for _name in (
-    "__dlpack__ __reduce_ex__ addressable_data delete devices is_deleted "
-    "on_device_size_in_bytes tobytes tolist unsafe_buffer_pointer"
-).split():
-    setattr(Tracer, _name, _of_values(_name))
-
-
 class Reference:
     """A mutable value that programs identify by object identity: see control/refs/refs.py."""
 

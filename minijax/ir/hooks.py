@@ -76,6 +76,8 @@ evaluate_linearized = Hook("evaluate_linearized")
 evaluate_batched = Hook("evaluate_batched")
 # (primitive, cotangent, args, params) -> cotangents of the linear operands, or None
 evaluate_transpose = Hook("evaluate_transpose")
+# (jaxpr): raise unless it is well formed and well typed
+check_jaxpr = Hook("check_jaxpr")
 # (jaxpr or equation) -> its text
 jaxpr_text = Hook("jaxpr_text")
 equation_text = Hook("equation_text")

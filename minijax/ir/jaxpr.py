@@ -4,14 +4,13 @@
 
 An equation applies a primitive to atoms (variables or literals).  A `Jaxpr` is open: its
 constvars have no values; a `ClosedJaxpr` has their values.  All of it is plain data;
-check.py verifies it, and text/printer.py prints it.
+analysis/check.py verifies it, and text/printer.py prints it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
-from itertools import chain
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, final
 
@@ -403,14 +402,6 @@ def eval_jaxpr(
     return [a.val if type(a) is Literal else env[a] for a in jaxpr.outvars]
 
 
-def read_vars(jaxpr: Jaxpr) -> set[Var]:
-    """Return the variables that an equation or the jaxpr's output reads."""
-    read = {a for a in jaxpr.outvars if type(a) is not Literal}
-    for eqn in jaxpr.eqns:
-        read.update(a for a in eqn.ins if type(a) is not Literal)
-    return read
-
-
 def last_uses(jaxpr: Jaxpr) -> dict[int, list[Var]]:
     """Return, for each equation's index, the variables that are not read after it."""
     uses = jaxpr.memo.get("last_uses")
@@ -429,31 +420,6 @@ def last_uses(jaxpr: Jaxpr) -> dict[int, list[Var]]:
     return uses
 
 
-def contents(jaxpr: Jaxpr) -> list[Any]:
-    """Return the objects in the params of a jaxpr's equations, also those in tuples.
-
-    Numbers, strings and nested tuples, which most params are, are omitted; programs and
-    functions are what callers look for.
-    """
-    values_held: list[Any] | None = jaxpr.memo.get("contents")
-    if values_held is None:
-        params = [eqn.params.values() for eqn in jaxpr.eqns if eqn.params]
-        values: Any
-        try:
-            values = dict.fromkeys(chain.from_iterable(params))  # equal ones once
-        except TypeError:  # some have no hash
-            values = list(chain.from_iterable(params))
-        values_held = []
-        for value in values:
-            items = value if isinstance(value, (tuple, list)) else (value,)
-            values_held += [x for x in items if type(x) not in _BARE]
-        jaxpr.memo["contents"] = values_held
-    return values_held
-
-
-_BARE: frozenset[type] = frozenset((int, bool, float, str, tuple, type(None)))
-
-
 def closed_jaxprs(params: dict[str, Any]) -> list[ClosedJaxpr]:
     """Return the closed jaxprs among an equation's params, also those in tuples."""
     jaxprs = []
@@ -464,11 +430,6 @@ def closed_jaxprs(params: dict[str, Any]) -> list[ClosedJaxpr]:
             elif isinstance(item, Jaxpr):
                 jaxprs.append(ClosedJaxpr(item))
     return jaxprs
-
-
-def closed_jaxprs_in(jaxpr: Jaxpr) -> list[ClosedJaxpr]:
-    """Return the closed jaxprs among the params of a jaxpr's equations."""
-    return closed_jaxprs({"": contents(jaxpr)})
 
 
 def sub_jaxprs(params: dict[str, Any]) -> list[Jaxpr]:

@@ -90,8 +90,8 @@ class BatchTracer(Tracer):
     """All lanes of a value, stacked along axis `dim` of `val`."""
 
     __slots__ = ("dim", "val")
-
     _trace: BatchTrace
+    batch_dim: Any = core.LibraryAttribute()
 
     def __init__(self, trace: BatchTrace, val: Value, dim: int) -> None:
         self._trace = trace
@@ -103,11 +103,6 @@ class BatchTracer(Tracer):
         self.aval = lane
         self.val = val
         self.dim = dim
-
-    @property
-    def batch_dim(self) -> int:
-        """The lane axis, under the name that JAX gives it."""
-        return self.dim
 
     def __repr__(self) -> str:
         return f"VmapTracer(aval={self.aval}, batched={core.aval_of(self.val)})"

@@ -19,7 +19,6 @@ import numpy as np
 from ..base import config, option, source, util
 from ..base.depth import applied
 from ..ir import core, hooks
-from ..ir.check import check_jaxpr
 from ..ir.core import EVAL, STATE, Primitive, Reference, Trace, Tracer
 from ..ir.hooks import tracer_errors
 from ..ir.jaxpr import (
@@ -255,7 +254,7 @@ class StageTrace(Trace):
         )
         self.alive = False
         if config.ENABLE_CHECKS.value:
-            check_jaxpr(jaxpr)
+            hooks.check_jaxpr.call(jaxpr)
         return jaxpr, self.consts
 
     def describe(self) -> str:

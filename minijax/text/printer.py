@@ -26,17 +26,10 @@ from typing import TYPE_CHECKING, Any
 
 from jaxlib import _pretty_printer as pp  # type: ignore[attr-defined]
 
+from ..analysis.contents import read_vars
 from ..base import config
 from ..ir import hooks
-from ..ir.jaxpr import (
-    ClosedJaxpr,
-    Equation,
-    Jaxpr,
-    Literal,
-    Var,
-    closed_jaxprs,
-    read_vars,
-)
+from ..ir.jaxpr import ClosedJaxpr, Equation, Jaxpr, Literal, Var, closed_jaxprs
 
 if TYPE_CHECKING:
     from ..ir.jaxpr import Atom

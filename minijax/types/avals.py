@@ -362,16 +362,9 @@ def scalar_aval(kind: type) -> ShapedArray:
 
 # Dtypes that are canonical whatever the options are.
 _ALWAYS_CANONICAL = frozenset(
-    (
-        dtypes.float32,
-        dtypes.int32,
-        dtypes.bool_,
-        dtypes.uint8,
-        dtypes.uint32,
-        dtypes.bfloat16,
-        dtypes.float16,
-        dtypes.int8,
-        dtypes.complex64,
+    map(
+        dtypes.as_dtype,
+        "bool int8 int32 uint8 uint32 bfloat16 float16 float32 complex64".split(),
     )
 )
 

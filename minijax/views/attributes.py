@@ -14,6 +14,7 @@ from ..base.source import Source
 from ..base.util import pick
 from ..ir import core, hooks
 from ..ir.jaxpr import Equation, Jaxpr, no_effects
+from ..passes.batch import BatchTracer
 
 
 class DebugInfo(NamedTuple):
@@ -179,7 +180,18 @@ class _OfTracers:
         return self.concrete()  # type: ignore[attr-defined]
 
 
+class _OfBatchTracers:
+    """Attributes of tracers of `vmap`."""
+
+    @property
+    def batch_dim(self) -> int:
+        """The lane axis."""
+        tracer: Any = self
+        return int(tracer.dim)
+
+
 _ATTRIBUTES: dict[type, type] = {
+    BatchTracer: _OfBatchTracers,
     core.Primitive: _OfPrimitives,
     core.Trace: _OfTraces,
     core.Tracer: _OfTracers,

@@ -11,11 +11,13 @@ from __future__ import annotations
 from collections.abc import Iterator, MutableMapping, Sequence
 from typing import Any
 
+from ..analysis import check
+from ..analysis.contents import read_vars
 from ..api.vmappables import kinds, recursive_take
 from ..base.util import canonical_axis, flags_of, pick
-from ..ir import check, core, hooks
+from ..ir import core, hooks
 from ..ir.core import Primitive, Rule, Unsupported, registry
-from ..ir.jaxpr import Equation, Jaxpr, Var, no_effects, read_vars
+from ..ir.jaxpr import Equation, Jaxpr, Var, no_effects
 from ..ir.sharding_rules import result_type
 from ..passes import dce
 from ..passes.ad_util import Zero, core_ops, is_linear

@@ -142,7 +142,7 @@ assert evaluate(shared, [], 2.0) == evaluate(wasteful, [], 2.0)
 # primitive's rule returns?
 
 # %%
-from minijax.ir.check import JaxprTypeError, check_jaxpr
+from minijax.analysis.check import JaxprTypeError, check_jaxpr
 
 check_jaxpr(shared)
 broken = jaxpr.replace(eqns=[square, sine, double, total])

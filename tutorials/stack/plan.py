@@ -12,7 +12,7 @@ ROOT = BOOK.parents[1]
 PLAN = [
     ("01_one_primitive", "What must a library know about an operation?", ["ir/core.py"]),
     ("02_bind_and_the_current_trace", "What decides what `x * y` does?", ["ir/core.py"]),
-    ("03_jaxprs", "Which data structure is a program?", ["ir/jaxpr.py", "ir/check.py"]),
+    ("03_jaxprs", "Which data structure is a program?", ["ir/jaxpr.py", "analysis/check.py"]),
     ("04_staging", "How does Python become a program?", ["passes/stage.py"]),
     (
         "05_jvp",

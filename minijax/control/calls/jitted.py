@@ -18,8 +18,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ...analysis.contents import holds_functions
 from ...analysis.key_use import use_of
-from ...analysis.user_functions import holds_functions
 from ...base import config, depth, errors, mixing, monitoring, tree, util
 from ...base.source import function_text, name_of, stacklevel
 from ...base.tracebacks import simplify

@@ -17,12 +17,13 @@ from typing import Any
 
 import numpy as np
 
+from ...analysis.contents import read_vars
 from ...base import config, errors, tree
 from ...base.source import function_text
 from ...base.tracebacks import boundary
 from ...base.util import merge, pick
 from ...ir import core
-from ...ir.jaxpr import permute_jaxpr, read_vars
+from ...ir.jaxpr import permute_jaxpr
 from ...prims import lax, promotion
 from ...prims.math import logic
 from ...prims.shape import creation

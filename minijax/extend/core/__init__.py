@@ -7,7 +7,7 @@ from ...base.lazy_modules import lazy_module
 _TABLE = {
     "base.errors": "InconclusiveDimensionOperation",
     "control.effects.effects": "Effect",
-    "ir.check": "JaxprTypeError check_jaxpr",
+    "analysis.check": "JaxprTypeError check_jaxpr",
     "ir.core": "valid_jaxtype:=is_value",
     "views.attributes": "DebugInfo",
     "ir.jaxpr": "ClosedJaxpr DropVar Jaxpr Literal Var no_effects",

@@ -1,9 +1,9 @@
 """The public module `minijax.extend.core`."""
 
+from ...analysis.check import JaxprTypeError as JaxprTypeError
+from ...analysis.check import check_jaxpr as check_jaxpr
 from ...base.errors import InconclusiveDimensionOperation as InconclusiveDimensionOperation
 from ...control.effects.effects import Effect as Effect
-from ...ir.check import JaxprTypeError as JaxprTypeError
-from ...ir.check import check_jaxpr as check_jaxpr
 from ...ir.core import is_value as valid_jaxtype
 from ...ir.jaxpr import ClosedJaxpr as ClosedJaxpr
 from ...ir.jaxpr import DropVar as DropVar

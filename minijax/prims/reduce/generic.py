@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from ...analysis.user_functions import holds_functions
+from ...analysis.contents import holds_functions
 from ...base import tree, util
 from ...ir import core
 from ...ir.core import Primitive, Tracer

@@ -557,7 +557,7 @@ def set_method(name: str, value: Any) -> None:
 for _name in (*_OWN_ATTRIBUTES, "delete"):
     array_impl_methods.set_attribute(_name, vars(Array)[_name])
 array_methods.register(Array)  # deferred operators and methods
-array_methods.register(core.Tracer)
+array_methods.register_tracer()
 array_methods.register(ArrayImpl, array_impl_methods.set_attribute)
 
 

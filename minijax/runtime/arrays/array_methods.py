@@ -13,7 +13,8 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
-from ...ir import hooks
+from ...ir import core, hooks
+from ...text import tracer_errors
 
 Give = Callable[[str, Any], None]
 
@@ -80,3 +81,25 @@ def install(methods: dict[str, Any]) -> None:
     for _, give in classes:
         for name, value in methods.items():
             give(name, value)
+
+
+def _of_values(name: str) -> Any:
+    """Return the array method `name` for tracers; calling it needs a concrete value."""
+
+    def method(self: core.Tracer, *args: Any, **kwargs: Any) -> Any:
+        if (value := self.concrete()) is None:
+            raise tracer_errors.no_method(self, core.STATE.trace, name)
+        return getattr(value, name)(*args, **kwargs)
+
+    method.__name__, method.__qualname__ = name, f"Tracer.{name}"
+    return method
+
+
+def register_tracer() -> None:
+    """Set the methods of `Tracer`: deferred ones, and those that need a concrete value."""
+    register(core.Tracer)
+    for name in (
+        "__dlpack__ __reduce_ex__ addressable_data delete devices is_deleted "
+        "on_device_size_in_bytes tobytes tolist unsafe_buffer_pointer"
+    ).split():
+        setattr(core.Tracer, name, _of_values(name))

@@ -26,12 +26,13 @@ import numpy as np
 from jaxlib.mlir import ir
 from jaxlib.mlir._mlir_libs import _stablehlo as hlo
 
+from ...analysis.contents import closed_jaxprs_in
 from ...analysis.rereads import chains
 from ...base import config, errors, option, util
 from ...base.source import Source
 from ...ir import core, hooks
 from ...ir.core import ByPlatform, Primitive
-from ...ir.jaxpr import ClosedJaxpr, Equation, Jaxpr, Literal, closed_jaxprs_in
+from ...ir.jaxpr import ClosedJaxpr, Equation, Jaxpr, Literal
 from ...ir.names import within
 from ...passes.batch import Axis, batch_flat, move_lane, no_name
 from ...passes.stage import stage

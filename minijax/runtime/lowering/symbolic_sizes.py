@@ -16,8 +16,9 @@ from typing import Any
 import numpy as np
 from jaxlib.mlir import ir
 
+from ...analysis.contents import closed_jaxprs_in
 from ...base import errors
-from ...ir.jaxpr import ClosedJaxpr, Jaxpr, closed_jaxprs_in
+from ...ir.jaxpr import ClosedJaxpr, Jaxpr
 from ...symbolic.dims import SymbolicDim, dimension_variables
 from ...symbolic.solver import solution
 from ...types import dtypes

@@ -200,8 +200,8 @@ FAULTS: tuple[Fault, ...] = (
         " time grows without bound",
         "splits such programs at every second step, with calls that are not inlined",
         "minijax/analysis/rereads.py",
-        "tests/runtime/test_rereads.py::test_the_compiled_program_grows_linearly",
-        "tests/runtime/test_rereads.py::test_without_cuts",
+        "tests/analysis/test_rereads.py::test_the_compiled_program_grows_linearly",
+        "tests/analysis/test_rereads.py::test_without_cuts",
     ),
     Fault(
         "float64 to half precision", ("cpu",), None,

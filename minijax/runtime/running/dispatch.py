@@ -17,18 +17,11 @@ from typing import Any
 
 import numpy as np
 
+from ...analysis.contents import closed_jaxprs_in
 from ...base import config, errors, log, monitoring, option, source, util
 from ...ir import core, hooks
 from ...ir.core import STATE, Primitive, host_driven
-from ...ir.jaxpr import (
-    ClosedJaxpr,
-    Equation,
-    Jaxpr,
-    Var,
-    closed_jaxprs_in,
-    eval_jaxpr,
-    sub_jaxprs,
-)
+from ...ir.jaxpr import ClosedJaxpr, Equation, Jaxpr, Var, eval_jaxpr, sub_jaxprs
 from ...passes.dce import dce_jaxpr
 from ...passes.stage import abstract
 from ...types import dtypes

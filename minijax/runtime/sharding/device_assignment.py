@@ -15,8 +15,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ...analysis.contents import contents
 from ...base import config, errors
-from ...ir.jaxpr import Jaxpr, closed_jaxprs, contents
+from ...ir.jaxpr import Jaxpr, closed_jaxprs
 from ...types import dtypes
 from ...types.avals import shaped
 from ..arrays import array as arrays

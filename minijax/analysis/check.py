@@ -11,11 +11,11 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
+from ..ir.core import Primitive
+from ..ir.jaxpr import Equation, Jaxpr, Literal, sub_jaxprs
+from ..ir.regions import Region
+from ..ir.sharding_rules import result_type
 from ..types.avals import same_type
-from .core import Primitive
-from .jaxpr import Equation, Jaxpr, Literal, sub_jaxprs
-from .regions import Region
-from .sharding_rules import result_type
 
 # Type rules that libraries registered: (types of operands, params) -> types of results.
 rules: dict[Primitive, Callable[..., Any]] = {}

@@ -5,7 +5,7 @@ import pytest
 
 import minijax as mj
 import minijax.numpy as jnp
-from minijax.ir.check import JaxprTypeError, check_jaxpr
+from minijax.analysis.check import JaxprTypeError, check_jaxpr
 from minijax.ir.jaxpr import Var
 from minijax.types.avals import shaped
 

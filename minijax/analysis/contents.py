@@ -1,0 +1,73 @@
+"""What jaxprs hold and read: programs, functions of users, variables.
+
+Next: key_use.py.
+"""
+
+from __future__ import annotations
+
+from itertools import chain
+from typing import Any
+
+from ..base.source import is_own
+from ..ir.jaxpr import ClosedJaxpr, Jaxpr, Literal, Var, closed_jaxprs
+
+
+def read_vars(jaxpr: Jaxpr) -> set[Var]:
+    """Return the variables that an equation or the jaxpr's output reads."""
+    read = {a for a in jaxpr.outvars if type(a) is not Literal}
+    for eqn in jaxpr.eqns:
+        read.update(a for a in eqn.ins if type(a) is not Literal)
+    return read
+
+
+def contents(jaxpr: Jaxpr) -> list[Any]:
+    """Return the objects in the params of a jaxpr's equations, also those in tuples.
+
+    Numbers, strings and nested tuples, which most params are, are omitted; programs and
+    functions are what callers look for.
+    """
+    values_held: list[Any] | None = jaxpr.memo.get("contents")
+    if values_held is None:
+        params = [eqn.params.values() for eqn in jaxpr.eqns if eqn.params]
+        values: Any
+        try:
+            values = dict.fromkeys(chain.from_iterable(params))  # equal ones once
+        except TypeError:  # some have no hash
+            values = list(chain.from_iterable(params))
+        values_held = []
+        for value in values:
+            items = value if isinstance(value, (tuple, list)) else (value,)
+            values_held += [x for x in items if type(x) not in _BARE]
+        jaxpr.memo["contents"] = values_held
+    return values_held
+
+
+_BARE: frozenset[type] = frozenset((int, bool, float, str, tuple, type(None)))
+
+
+def closed_jaxprs_in(jaxpr: Jaxpr) -> list[ClosedJaxpr]:
+    """Return the closed jaxprs among the params of a jaxpr's equations."""
+    return closed_jaxprs({"": contents(jaxpr)})
+
+
+def holds_functions(jaxpr: Jaxpr) -> bool:
+    """Whether equations hold functions of users: derivative rules, callbacks.
+
+    Functions may refer to their callers, and a cached value must not refer to the object
+    that it is cached on: see `WeakIdentityCache` in base/util.py.
+    """
+    cached: bool | None = jaxpr.memo.get("functions")
+    if cached is None:
+        cached = any(map(_may_call, contents(jaxpr)))
+        jaxpr.memo["functions"] = cached
+    return cached
+
+
+def _may_call(x: Any) -> bool:
+    if isinstance(x, ClosedJaxpr):
+        x = x.jaxpr
+    if isinstance(x, Jaxpr):
+        return holds_functions(x)
+    if not callable(x) or isinstance(x, type):
+        return False
+    return not is_own(getattr(x, "written", x))
