@@ -11,6 +11,7 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
+from ..ir import hooks
 from ..ir.core import Primitive
 from ..ir.jaxpr import Equation, Jaxpr, Literal, sub_jaxprs
 from ..ir.regions import Region
@@ -25,6 +26,7 @@ class JaxprTypeError(TypeError):
     """A jaxpr is malformed: a bug in a rule, or in a hand-made jaxpr."""
 
 
+@hooks.check_jaxpr.fill
 def check_jaxpr(jaxpr: Jaxpr) -> None:
     """Raise JaxprTypeError unless `jaxpr` is well formed and well typed."""
     bound: set[Any] = set()
