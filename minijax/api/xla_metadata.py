@@ -35,7 +35,7 @@ def _lower(ctx: Lowering, x: MlirValue, *, xla_metadata_kvs: Any) -> MlirValue:
         attributes = {
             key: frontend_attributes.as_text(value) for key, value in xla_metadata_kvs
         }
-        frontend_attributes.tag(x.owner, attributes)
+        frontend_attributes.tag(x.owner, attributes)  # type: ignore[arg-type]
     return x
 
 

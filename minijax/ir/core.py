@@ -29,7 +29,16 @@ from .facts import NO_FACTS
 from .hooks import tracer_errors
 
 if TYPE_CHECKING:
-    from ..types.aliases import AxisName, DType, NumPyArray, Params, Results, Shape, Value
+    from ..types.aliases import (
+        AxisName,
+        DType,
+        NumPyArray,
+        Params,
+        Reduced,
+        Results,
+        Shape,
+        Value,
+    )
 
 Rule = Callable[..., Any]
 
@@ -118,7 +127,7 @@ class LibraryAttribute:
     def __set_name__(self, owner: type, name: str) -> None:
         self.owner, self.name = owner, name
 
-    def __get__(self, x: Any, kind: type | None = None) -> Any:
+    def __get__(self, x: object, kind: type | None = None) -> Any:
         return hooks.library_attribute.call(x, self.owner, self.name)
 
 
@@ -196,14 +205,14 @@ class Primitive:
         """Set fields of the sharding rule."""
         self.sharding = self.sharding._replace(**fields)
 
-    def check_accepts_ref(self, aval: Any) -> None:
+    def check_accepts_ref(self, aval: AbstractValue) -> None:
         """Raise unless the primitive takes references, of type `aval`."""
         raise tracer_errors.reference(aval, self.name, STATE.trace)
 
     def __repr__(self) -> str:
         return self.name
 
-    def __reduce__(self) -> Any:
+    def __reduce__(self) -> Reduced:
         return named, (self.name,)
 
 

@@ -22,7 +22,8 @@ from .core import LibraryAttribute, Primitive
 from .names import within
 
 if TYPE_CHECKING:
-    from ..types.aliases import Aval, AxisName, Reduced, Value
+    from ..types.aliases import Aval, AxisName, Param, Reduced, Value
+    from ..views.attributes import DebugInfo
 
 no_effects: frozenset[Any] = frozenset()
 
@@ -77,10 +78,10 @@ class Params(dict[str, Any]):
         super().__init__(params)
         self.primitive = primitive
 
-    def __missing__(self, name: str) -> Any:
+    def __missing__(self, name: str) -> Param:
         return hooks.param_by_jax_name.call(self.primitive, self, name)
 
-    def get(self, name: str, default: Any = None) -> Any:
+    def get(self, name: str, default: Param = None) -> Param:
         try:
             return self[name]
         except KeyError:
@@ -208,7 +209,7 @@ class Jaxpr:
         outvars: Sequence[Any],
         eqns: Sequence[Equation],
         effects: Iterable[Any] | None = None,
-        debug_info: Any = None,
+        debug_info: DebugInfo | None = None,
         is_high: bool = False,
         *,
         name: str = "",
@@ -283,7 +284,7 @@ class Jaxpr:
         p.text(str(self))
 
 
-def named_by(debug_info: Any) -> dict[str, Any]:
+def named_by(debug_info: DebugInfo) -> dict[str, Any]:
     """Return the fields of a jaxpr that its `debug_info`, in JAX's form, determines."""
     name = (debug_info.func_src_info or "").partition(" ")[0]
     return {"name": name, "arg_names": tuple(debug_info.arg_names or ())}

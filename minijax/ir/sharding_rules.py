@@ -18,8 +18,8 @@ This package names no operation.  Next: passes/stage.py.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Collection, Iterable, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..base import errors
 from ..base.errors import ShardingTypeError, error, value_error
@@ -36,6 +36,11 @@ from ..types.type_sharding import (
 )
 from . import core
 from .jaxpr import sub_jaxprs
+
+if TYPE_CHECKING:
+    from ..runtime.sharding.mesh import AbstractMesh, Mesh
+    from ..runtime.sharding.shardings import NamedSharding
+    from ..types.aliases import Aval, AxisName, Params
 
 NONE: frozenset[Any] = frozenset()
 
@@ -54,12 +59,12 @@ class Specs(list[Spec]):
 
     __slots__ = ("mesh",)
 
-    def __init__(self, avals: Sequence[Any], mesh: Any) -> None:
+    def __init__(self, avals: Sequence[Aval], mesh: Mesh | AbstractMesh | None) -> None:
         super().__init__(map(spec_of, avals))
         self.mesh = mesh
 
 
-def result_type(prim: core.Primitive, avals: Sequence[Any], params: dict[str, Any]) -> Any:
+def result_type(prim: core.Primitive, avals: Sequence[Aval], params: dict[str, Any]) -> Any:
     """Return the type(s) of a primitive's result(s), in the memory of its operands.
 
     Returns `DIFFERING` if the operands must first be made to vary along the same manual
@@ -88,7 +93,7 @@ def result_type(prim: core.Primitive, avals: Sequence[Any], params: dict[str, An
 
 
 def manual_axes_of_results(
-    prim: core.Primitive, avals: Sequence[Any], params: Any
+    prim: core.Primitive, avals: Sequence[Aval], params: Params
 ) -> ManualAxes | Differing | None:
     """Return the manual axes of the results; None: `abstract` returns types with theirs."""
     rule = prim.sharding.manual
@@ -109,28 +114,32 @@ def manual_axes_of_results(
     return manual_axes(names, *reduction_axes_of_results(prim, arrays, operands))
 
 
-def ordered(names: Iterable[Any]) -> tuple[Any, ...]:
+def ordered(names: Iterable[AxisName]) -> tuple[AxisName, ...]:
     """Return names of manual axes in the order of the axes in scope."""
     names = set(names)
     in_scope = [n for n, _ in core.STATE.axes if n in names]
     return (*in_scope, *sorted(names.difference(in_scope), key=str))
 
 
-def manual_axes(varying: Any = (), unreduced: Any = (), reduced: Any = ()) -> ManualAxes:
+def manual_axes(
+    varying: Collection[AxisName] = (),
+    unreduced: Collection[AxisName] = (),
+    reduced: Collection[AxisName] = (),
+) -> ManualAxes:
     """Return the manual axes of a type, in the order of the axes in scope."""
     if not (varying or unreduced or reduced):
         return NO_MANUAL_AXES
     return ManualAxes(ordered(varying), ordered(unreduced), ordered(reduced))
 
 
-def with_manual_axes(aval: Any, manual: ManualAxes) -> Any:
+def with_manual_axes(aval: Aval, manual: ManualAxes) -> Aval:
     """Return `aval` with these manual axes."""
     if not isinstance(aval, ShapedArray) or aval.type_sharding.manual == manual:
         return aval
     return aval.update(manual=manual)
 
 
-def joined(aval: Any, *others: Any) -> Any:
+def joined(aval: Aval, *others: Aval) -> Aval:
     """Return `aval`, varying along all axes along which it or one of `others` varies."""
     own = aval.type_sharding.manual
     names = union([own, *[a.type_sharding.manual for a in others]])
@@ -139,13 +148,13 @@ def joined(aval: Any, *others: Any) -> Any:
     return aval.update(manual=manual_axes(names, own.unreduced, own.reduced))
 
 
-def missing(manual: ManualAxes, axes: Iterable[Any]) -> tuple[Any, ...]:
+def missing(manual: ManualAxes, axes: Iterable[AxisName]) -> tuple[AxisName, ...]:
     """Return those of `axes` along which values of a type with these axes do not vary."""
     left = set(axes).difference(manual.varying)
     return ordered(left) if len(left) > 1 else tuple(left)
 
 
-def union(each: Iterable[ManualAxes]) -> set[Any]:
+def union(each: Iterable[ManualAxes]) -> set[AxisName]:
     """Return the axes along which at least one varies."""
     return {n for axes in each for n in axes.varying}
 
@@ -188,7 +197,7 @@ def _type_with_specs(prim: core.Primitive, avals: Sequence[Any], params: dict[st
     return outs if prim.multiple_results else outs[0]
 
 
-def common_mesh(name: str, avals: Sequence[Any]) -> Any:
+def common_mesh(name: str, avals: Sequence[Aval]) -> Mesh | AbstractMesh | None:
     """Return the mesh of the sharded operands; raise if they are over different meshes."""
     mesh = None
     for a in avals:
@@ -262,12 +271,12 @@ class ReductionAxes(NamedTuple):
     sharded: frozenset[Any] = NONE
 
 
-def has_reduction_axes(sharding: Any) -> bool:
+def has_reduction_axes(sharding: NamedSharding | None) -> bool:
     """Whether values with this sharding, or their cotangents, are unreduced."""
     return sharding is not None and bool(sharding.spec.unreduced or sharding.spec.reduced)
 
 
-def reduction_axes_of(aval: Any) -> ReductionAxes:
+def reduction_axes_of(aval: Aval) -> ReductionAxes:
     """Return the `Explicit` axes along which a type is unreduced, reduced or sharded."""
     if aval.type_sharding.explicit is None:
         return ReductionAxes()
@@ -277,7 +286,7 @@ def reduction_axes_of(aval: Any) -> ReductionAxes:
 
 
 def reduction_axes_of_results(
-    prim: core.Primitive, avals: Sequence[Any], operand_axes: Sequence[ReductionAxes]
+    prim: core.Primitive, avals: Sequence[Aval], operand_axes: Sequence[ReductionAxes]
 ) -> tuple[frozenset[Any], frozenset[Any]]:
     """Return the axes along which the results are unreduced, and those they are reduced on.
 

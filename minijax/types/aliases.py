@@ -53,5 +53,5 @@ Shape: TypeAlias = tuple[int, ...]  # a symbolic dimension counts as an int
 AxisName: TypeAlias = Hashable
 # What `__reduce__` returns: a function and its arguments.
 Reduced: TypeAlias = tuple[Callable[..., Any], tuple[Any, ...]]
-MlirValue: TypeAlias = "ir.Value"
+MlirValue: TypeAlias = "ir.Value[Any]"
 MlirType: TypeAlias = "ir.Type"

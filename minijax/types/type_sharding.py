@@ -122,7 +122,7 @@ UNSHARDED = type_sharding()
 # ----------------------------------------------------------------- entries of specs, axes
 
 
-def axes_in(entry: Any) -> Names:
+def axes_in(entry: AxisName | None) -> Names:
     """Return the mesh axes of one entry of a spec as a tuple."""
     if entry is None:
         return ()
@@ -153,14 +153,22 @@ def without_axis(aval: Aval, dim: int) -> Aval:
     return aval.update(shape=shape[:dim] + shape[dim + 1 :], explicit=sharding)
 
 
-def with_axis(aval: Aval, size: int, dim: int, like: Any = None, entry: Any = None) -> Aval:
+def with_axis(
+    aval: Aval,
+    size: int,
+    dim: int,
+    like: NamedSharding | None = None,
+    entry: AxisName | None = None,
+) -> Aval:
     """Return `aval` with a new axis at `dim`, sharded over `entry` on the mesh of `like`."""
     shape, sharding = aval.shape, aval.type_sharding.explicit
     if sharding is not None or entry is not None:
         spec = spec_of(aval)
         entries = (*spec[:dim], entry, *spec[dim:])
         sharding = (
-            like.with_spec(entries) if sharding is None else sharding.with_entries(entries)
+            like.with_spec(entries)  # type: ignore[union-attr]
+            if sharding is None
+            else sharding.with_entries(entries)
         )
     return aval.update(shape=(*shape[:dim], size, *shape[dim:]), explicit=sharding)
 

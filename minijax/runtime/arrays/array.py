@@ -14,7 +14,7 @@ import functools
 import weakref
 from collections.abc import Callable
 from operator import attrgetter
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -34,6 +34,12 @@ from .array_impl_methods import ArrayImpl as ArrayImpl
 from .shards import shard_buffers
 from .tokens import Token, is_token
 from .transfers import copied, deleted_message, host_value, put_numpy
+
+if TYPE_CHECKING:
+    from ...types.aliases import Aval, DTypeLike, PyTree, Reduced, Shape, Value
+    from ...types.dtypes import ExtendedDType
+    from ..backends.jaxlib_types import Buffer, Capsule, CppSharding, Device
+    from ..sharding.shardings import Sharding
 
 
 class _Empty:
@@ -77,12 +83,24 @@ class Array(metaclass=_ArrayMeta):
     __slots__ = ()
     __array_priority__ = 100
     __module__ = "minijax"
-    aval: Any  # these four are implemented in C++
-    _sharding: Any
+    aval: ShapedArray  # these four are implemented in C++
+    _sharding: CppSharding
     _npy_value: Any
     is_deleted: Callable[[], bool]
+    if TYPE_CHECKING:  # operators and methods of array_methods.py, and more of C++'s
 
-    def __init__(self, *_: Any) -> None:
+        def __getattr__(self, name: str) -> Any: ...
+
+        _operator: Any = None
+        __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = _operator
+        __truediv__ = __rtruediv__ = __floordiv__ = __rfloordiv__ = _operator
+        __mod__ = __rmod__ = __divmod__ = __rdivmod__ = __pow__ = __rpow__ = _operator
+        __matmul__ = __rmatmul__ = __and__ = __rand__ = __or__ = __ror__ = _operator
+        __xor__ = __rxor__ = __lshift__ = __rlshift__ = __rshift__ = __rrshift__ = _operator
+        __neg__ = __pos__ = __abs__ = __invert__ = __round__ = _operator
+        __lt__ = __le__ = __gt__ = __ge__ = __getitem__ = __iter__ = _operator
+
+    def __init__(self, *_: object) -> None:
         raise TypeError("Arrays are created by functions: jnp.array, jnp.zeros, ...")
 
     # ---- type
@@ -99,15 +117,15 @@ class Array(metaclass=_ArrayMeta):
         shape = self.aval.shape
         if not shape:
             raise TypeError("len() of unsized object")
-        return shape[0]  # type: ignore[no-any-return]
+        return shape[0]
 
     __hash__ = None  # type: ignore[assignment]
 
     # ---- placement
     @property
-    def sharding(self) -> Any:
+    def sharding(self) -> Sharding:
         """The sharding of the array over devices."""
-        return shardings.of_buffer(self)
+        return shardings.of_buffer(self)  # type: ignore[no-any-return]
 
     @property
     def format(self) -> Format:
@@ -115,7 +133,7 @@ class Array(metaclass=_ArrayMeta):
         self._check_alive()
         return Format(layout_of(base_array(self)._pjrt_layout), self.sharding)
 
-    def devices(self) -> set[Any]:
+    def devices(self) -> set[Device]:
         """Return the devices that hold shards of the array."""
         placed = placement_of(self)
         if placed is not None:
@@ -123,7 +141,7 @@ class Array(metaclass=_ArrayMeta):
         return set(self._sharding._internal_device_list)
 
     @property
-    def device(self) -> Any:
+    def device(self) -> Device | Any:
         """The device of the array; for a multi-device array, its sharding."""
         placed = placement_of(self)
         return self.sharding if placed is None else placed[0].device
@@ -156,18 +174,18 @@ class Array(metaclass=_ArrayMeta):
         )
 
     @property
-    def addressable_shards(self) -> list[Any]:
+    def addressable_shards(self) -> list[Shard]:
         """The array's shards on this process's devices."""
         return shards(self)
 
     @property
-    def global_shards(self) -> list[Any]:
+    def global_shards(self) -> list[Shard]:
         """The array's shards on all devices; `data` is None for those of other processes."""
         return shards(self, everywhere=True)
 
-    def addressable_data(self, index: int) -> Array:
+    def addressable_data(self, index: int) -> Array | None:
         """Return the shard on this process's device number `index`."""
-        return self.addressable_shards[index].data  # type: ignore[no-any-return]
+        return self.addressable_shards[index].data
 
     # ---- lifetime
     def block_until_ready(self) -> Array:
@@ -193,7 +211,9 @@ class Array(metaclass=_ArrayMeta):
         self._check_alive()
         return np.asarray(self)  # on CPUs a view; otherwise __array__ copies
 
-    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray[Any, Any]:
+    def __array__(
+        self, dtype: DTypeLike | None = None, copy: bool | None = None
+    ) -> np.ndarray[Any, Any]:
         """Return the value for NumPy, where the buffer protocol does not apply."""
         value = self._npy_value
         if value is None:
@@ -205,14 +225,14 @@ class Array(metaclass=_ArrayMeta):
             return value.astype(dtype)  # type: ignore[no-any-return]
         return value.copy() if copy else value  # type: ignore[no-any-return]
 
-    def tolist(self) -> Any:
+    def tolist(self) -> PyTree:
         """Return the elements as Python numbers in nested lists; a scalar array as a
         number."""
         return self._value.tolist()
 
-    def item(self, *args: Any) -> Any:
+    def item(self, *args: int) -> bool | int | float | complex:
         """Return the element at a position (by default the only one) as a Python scalar."""
-        return self._value.item(*args)
+        return self._value.item(*args)  # type: ignore[no-any-return]
 
     def tobytes(self, order: Any = "C") -> bytes:
         """Return the elements as bytes, in row-major or (`order='F'`) column-major order."""
@@ -268,11 +288,11 @@ class Array(metaclass=_ArrayMeta):
     def __dlpack__(
         self,
         *,
-        stream: Any = None,
-        max_version: Any = None,
-        dl_device: Any = None,
+        stream: int | None = None,
+        max_version: tuple[int, int] | None = None,
+        dl_device: tuple[int, int] | None = None,
         copy: bool | None = None,
-    ) -> Any:
+    ) -> Capsule:
         self._check_dlpack()
         source = self if dl_device is None else self._for_dlpack(dl_device, copy)
         if copy and source is self:
@@ -302,14 +322,14 @@ class Array(metaclass=_ArrayMeta):
         moved: Array = put_numpy(np.asarray(self._value), self.aval, target)
         return moved
 
-    def __reduce__(self) -> Any:
+    def __reduce__(self) -> Reduced:
         return _rebuild, (np.asarray(self._value), self.weak_type)
 
     def __copy__(self) -> Array:  # a real copy, valid after the original is donated
-        return copied(self)  # type: ignore[no-any-return]
+        return copied(self)
 
-    def __deepcopy__(self, memo: Any) -> Array:
-        return copied(self)  # type: ignore[no-any-return]
+    def __deepcopy__(self, memo: dict[int, Any]) -> Array:
+        return copied(self)
 
     def __repr__(self) -> str:
         if self.is_deleted():
@@ -374,16 +394,16 @@ class KeyArray(Array):
     # `jax_debug_key_reuse` records which keys are consumed, and where: see key_checks.py.
     __slots__ = ("__weakref__", "_b", "_consumed", "_dtype", "_used_at")
     __module__ = "minijax"
-    _b: Any
+    _b: Buffer
     _consumed: Any
     _used_at: Any
 
-    def __init__(self, _b: Any, _dtype: Any) -> None:
+    def __init__(self, _b: Buffer, _dtype: Any) -> None:
         self._b = _b
         self._dtype = _dtype
 
     @property
-    def aval(self) -> Any:
+    def aval(self) -> ShapedArray:  # type: ignore[override]
         words = self._b.aval
         n = len(words.shape) - len(self._dtype.base_shape)
         sharding = words.type_sharding.explicit
@@ -392,12 +412,12 @@ class KeyArray(Array):
         return shaped(words.shape[:n], self._dtype, sharding=type_sharding(sharding))
 
     @property
-    def shape(self) -> tuple[int, ...]:
-        return self.aval.shape  # type: ignore[no-any-return]
+    def shape(self) -> Shape:
+        return self.aval.shape
 
     @property
-    def dtype(self) -> Any:
-        return self._dtype
+    def dtype(self) -> ExtendedDType:
+        return self._dtype  # type: ignore[no-any-return]
 
     @property
     def weak_type(self) -> bool:
@@ -409,7 +429,7 @@ class KeyArray(Array):
 
     @property
     def size(self) -> int:
-        return self.aval.size  # type: ignore[no-any-return]
+        return self.aval.size
 
     def __len__(self) -> int:
         if not self.shape:
@@ -420,16 +440,18 @@ class KeyArray(Array):
     def _value(self) -> np.ndarray[Any, Any]:
         raise _opaque_error(self.dtype)
 
-    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray[Any, Any]:
+    def __array__(
+        self, dtype: DTypeLike | None = None, copy: bool | None = None
+    ) -> np.ndarray[Any, Any]:
         return self._value  # raises
 
     def __bool__(self) -> bool:
         raise TypeError("key array cannot be converted to boolean.")
 
-    def __reduce__(self) -> Any:
+    def __reduce__(self) -> Reduced:
         return _rebuild_key, (np.asarray(self._b._value), self._dtype.impl.name)
 
-    def __deepcopy__(self, memo: Any) -> Array:
+    def __deepcopy__(self, memo: dict[int, Any]) -> Array:
         return KeyArray(copied(self._b), self._dtype)
 
     def __repr__(self) -> str:
@@ -447,7 +469,7 @@ _OWN_ATTRIBUTES = [n for n in vars(Array) if n not in (*_DEFAULT_ATTRIBUTES, "__
 KeyArray.__name__ = "PRNGKeyArray"
 
 
-def _forward(name: str) -> Any:
+def _forward(name: str) -> Callable[[KeyArray], Any]:
     def forward(self: KeyArray) -> Any:
         return getattr(self._b, name)()
 
@@ -463,7 +485,7 @@ _arrays_of_shard: dict[
 ] = {}  # id of a shard -> weak references to it and to its arrays
 
 
-def share_memory(shard: Any, array: Any) -> None:
+def share_memory(shard: Buffer, array: Buffer) -> None:
     """Record that an ArrayImpl is a shard of another, which is deleted together with it."""
     key = id(shard)
     forget = functools.partial(_arrays_of_shard.pop, key)  # called with the dead reference
@@ -472,7 +494,7 @@ def share_memory(shard: Any, array: Any) -> None:
     owners[:] = [*(w for w in owners if w() is not None), weakref.ref(array)]
 
 
-def delete(self: Any) -> None:
+def delete(self: Buffer) -> None:
     """Free the memory now; deleting a shard also deletes the arrays that it belongs to."""
     _delete(self)
     for reference in _arrays_of_shard.pop(id(self), (None, ()))[1]:
@@ -497,23 +519,23 @@ for _name in ("_sharding", "_committed", "traceback"):
 ARRAYS = frozenset((ArrayImpl, KeyArray))  # the types of concrete arrays
 
 
-def foreign(x: Any) -> bool:
+def foreign(x: Buffer) -> bool:
     """Whether an ArrayImpl belongs to another library."""
     return array_impl_methods.is_shared and type(x.aval) is not ShapedArray
 
 
-def adopted(x: Any) -> Any:
+def adopted(x: Value) -> Value:
     """Return a value; another library's array is converted to NumPy."""
     is_foreign = array_impl_methods.is_shared and type(x) is ArrayImpl and foreign(x)
     return np.asarray(x) if is_foreign else x
 
 
-def is_key(aval: Any) -> bool:
+def is_key(aval: Aval) -> bool:
     """Whether an abstract value has an extended dtype, such as that of random keys."""
     return dtypes.is_extended(getattr(aval, "dtype", None))
 
 
-def wrap(buffer: Any, aval: Any) -> Array:
+def wrap(buffer: Buffer, aval: Aval) -> Array:
     """Return a program's result as an array of type `aval`."""
     if is_key(aval):
         return KeyArray(buffer, aval.dtype)
@@ -529,7 +551,7 @@ def _array_aval(x: Any) -> Any:
     return aval if type(aval) is ShapedArray else numpy_aval(np.asarray(x))
 
 
-def ndarray_aval(x: np.ndarray[Any, Any]) -> Any:
+def ndarray_aval(x: np.ndarray[Any, Any]) -> ShapedArray:
     if type(x) is not np.ndarray and isinstance(x, np.ma.MaskedArray):
         raise errors.value_error(
             "numpy masked arrays are not supported as direct inputs to JAX functions.",
@@ -548,7 +570,7 @@ for _scalar in (np.float32, np.float64, np.int32, np.int64, np.bool_, np.float16
     core.register_aval(_scalar, numpy_aval)
 
 
-def set_method(name: str, value: Any) -> None:
+def set_method(name: str, value: object) -> None:
     """Add a method to all arrays."""
     setattr(Array, name, value)
     array_impl_methods.set_attribute(name, value)
@@ -570,7 +592,9 @@ class Shard:
 
     __slots__ = ("data", "device", "index", "replica_id")
 
-    def __init__(self, device: Any, index: Any, replica_id: int, data: Array | None) -> None:
+    def __init__(
+        self, device: Device, index: tuple[slice, ...], replica_id: int, data: Array | None
+    ) -> None:
         self.device = device
         self.index = index
         self.replica_id = replica_id
@@ -616,12 +640,12 @@ def shards(x: Array, everywhere: bool = False) -> list[Shard]:
     return out
 
 
-def base_array(x: Any) -> Any:
+def base_array(x: Array) -> Buffer:
     """Return the ArrayImpl of an array: the words of keys (no copy), or the array itself."""
     return x._b if type(x) is KeyArray else x
 
 
-def under_key(x: Array, dtype: Any) -> Array:
+def under_key(x: Array, dtype: ExtendedDType) -> Array:
     """Return an array of extended `dtype` over the numbers in `x` (no copy)."""
     return KeyArray(x, dtype)
 
@@ -629,14 +653,14 @@ def under_key(x: Array, dtype: Any) -> Array:
 def _rebuild(value: np.ndarray[Any, Any], weak: bool) -> Array:
     aval = numpy_aval(value)
     typed = shaped(aval.shape, aval.dtype, weak)
-    return put_numpy(value, typed)  # type: ignore[no-any-return]
+    return put_numpy(value, typed)
 
 
 def _rebuild_key(data: np.ndarray[Any, Any], impl: str) -> Any:
     return hooks.key_array.call(data, impl)
 
 
-def block_until_ready(x: Any) -> Any:
+def block_until_ready(x: PyTree) -> PyTree:
     """Wait for every array in a pytree.
 
     Args:
@@ -664,7 +688,7 @@ def block_until_ready(x: Any) -> Any:
     return x
 
 
-def copy_to_host_async(x: Any) -> Any:
+def copy_to_host_async(x: PyTree) -> PyTree:
     """Start copying every array in a pytree to the host.
 
     Args:

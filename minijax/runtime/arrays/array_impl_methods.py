@@ -58,7 +58,7 @@ def _read_attribute(attribute: Any, x: Any, cls: Any) -> Any:
     return attribute if get is None else get(attribute, x, cls)
 
 
-def set_attribute(name: str, value: Any) -> None:
+def set_attribute(name: str, value: object) -> None:
     """Set an attribute of minijax's arrays on the C++ class."""
     current = vars(ArrayImpl).get(name)
     if name in _attributes:

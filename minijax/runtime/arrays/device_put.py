@@ -6,7 +6,7 @@ Next: ../running/dispatch.py.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -29,8 +29,12 @@ from . import transfers
 from .array import ARRAYS, Array, base_array
 from .operands import to_array
 
+if TYPE_CHECKING:
+    from ...types.aliases import Value
+    from ..sharding.shardings import GSPMDSharding, NamedSharding
 
-def put_value(x: Any, target: Any) -> Array:
+
+def put_value(x: Value, target: Any) -> Array:
     """Return a value, committed, on a device, sharding or memory space; None: the default
     device, uncommitted."""
     if isinstance(target, shardings.NamedSharding | shardings.GSPMDSharding):
@@ -39,7 +43,7 @@ def put_value(x: Any, target: Any) -> Array:
     if target is None:
         if type(x) in ARRAYS:
             return x  # type: ignore[no-any-return]
-        return to_array(x, placements.default_placement())  # type: ignore[no-any-return]
+        return to_array(x, placements.default_placement())
     if isinstance(target, MemorySpace):
         kind = None if target is DEVICE else HOST_KINDS[0]
         sharding = multi_device_sharding(x)
@@ -53,7 +57,7 @@ def put_value(x: Any, target: Any) -> Array:
     return _put_on_device(x, placements.placement(target), None)
 
 
-def put_global_array(x: Any, sharding: Any) -> Array:
+def put_global_array(x: Value, sharding: NamedSharding | GSPMDSharding) -> Array:
     """Return a value sharded over the devices of a sharding.
 
     Raises:

@@ -8,7 +8,7 @@ Next: ../running/dispatch.py.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -31,8 +31,12 @@ from .transfers import (
     put_unshared,
 )
 
+if TYPE_CHECKING:
+    from ...types.aliases import Value
+    from ..backends.jaxlib_types import Buffer
 
-def to_buffer(x: Any, placement: Placement) -> Any:
+
+def to_buffer(x: Value, placement: Placement) -> Buffer:
     """Return any operand of a primitive as an ArrayImpl, uncommitted on `placement` unless
     it is an array."""
     kind = type(x)
@@ -64,7 +68,7 @@ def to_buffer(x: Any, placement: Placement) -> Any:
     raise TypeError(f"minijax bug: no buffer for {type(x)}")
 
 
-def to_array(x: Any, placement: Placement) -> Any:
+def to_array(x: Value, placement: Placement) -> Buffer:
     """Convert a value like `to_buffer`; users may donate or delete the result."""
     if isinstance(x, (bool, int, float, complex)) and not isinstance(x, np.generic):
         return put_unshared(x, placement)
@@ -73,7 +77,7 @@ def to_array(x: Any, placement: Placement) -> Any:
     return to_buffer(x, placement)
 
 
-def retained_buffer(x: Any, placement: Placement) -> Any:
+def retained_buffer(x: Value, placement: Placement) -> Buffer:
     """Convert a value like `to_buffer`, for a program that keeps it if its array is deleted.
 
     On CPUs the memory is shared: a NumPy view keeps it alive.

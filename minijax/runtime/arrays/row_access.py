@@ -44,7 +44,7 @@ def local_row(x: Array, i: int) -> Array:
     target = placement(sharding.devices[k])
     row_aval = shaped((1, *aval.shape[1:]), aval.dtype, aval.weak_type)
     one = compat.shards_of(x)[k]
-    return compat.with_aval(one, row_aval, target.uncommitted_sharding)  # type: ignore[no-any-return]
+    return compat.with_aval(one, row_aval, target.uncommitted_sharding)
 
 
 def iterate_rows(x: Array) -> Iterator[Any]:

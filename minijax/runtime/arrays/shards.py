@@ -5,7 +5,7 @@ Next: transfers.py.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -19,11 +19,14 @@ from ..sharding.shardings import (
     of_buffer,
 )
 
+if TYPE_CHECKING:
+    from ..backends.jaxlib_types import Buffer
+
 # (sharding, aval) -> the type of the shards, and their slices
 _indices: dict[Any, Any] = util.cache({})
 
 
-def shard_buffers(buffer: Any) -> list[Any]:
+def shard_buffers(buffer: Buffer) -> list[Buffer]:
     """Return the single-device ArrayImpls of a sharded one, with their avals."""
     sharding = of_buffer(buffer)
     aval = buffer.aval
@@ -39,7 +42,7 @@ def shard_buffers(buffer: Any) -> list[Any]:
     return buffers
 
 
-def gather(buffer: Any) -> np.ndarray[Any, Any]:
+def gather(buffer: Buffer) -> np.ndarray[Any, Any]:
     """Return the full value of a sharded ArrayImpl."""
     aval, sharding = buffer.aval, of_buffer(buffer)
     sharding.check_no_sums()

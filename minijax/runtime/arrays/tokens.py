@@ -5,12 +5,16 @@ As an argument or result of a program, a token is an array without elements.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ...ir import core
 from ...types.avals import AbstractToken, abstract_token
+
+if TYPE_CHECKING:
+    from ...types.aliases import Aval
+    from ..backends.jaxlib_types import Buffer
 
 
 class Token:
@@ -21,7 +25,7 @@ class Token:
 
     __slots__ = ("__weakref__", "_buf")
 
-    def __init__(self, buf: Any = None) -> None:
+    def __init__(self, buf: Buffer | None = None) -> None:
         self._buf = np.zeros(0, bool) if buf is None else buf
 
     def block_until_ready(self) -> None:
@@ -33,6 +37,6 @@ class Token:
 core.register_aval(Token, lambda x: abstract_token)
 
 
-def is_token(aval: Any) -> bool:
+def is_token(aval: Aval) -> bool:
     """Whether an abstract value is the type of tokens."""
     return isinstance(aval, AbstractToken)

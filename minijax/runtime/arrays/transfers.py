@@ -7,7 +7,7 @@ tokens and other operands see operands.py. Next: array.py.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -24,10 +24,14 @@ from ..sharding.partition_spec import PartitionSpec
 from ..sharding.placement import Placement, default_placement, placement_of
 from . import shards
 
+if TYPE_CHECKING:
+    from ...types.aliases import Aval, DType, Value
+    from ..backends.jaxlib_types import Buffer
+
 # ------------------------------------------------------------------- device to host
 
 
-def host_value(buffer: Any) -> np.ndarray[Any, Any]:
+def host_value(buffer: Buffer) -> np.ndarray[Any, Any]:
     """Return the value of an ArrayImpl as a read-only NumPy array."""
     if buffer.aval.dtype == dtypes.float0:
         return np.zeros(buffer.aval.shape, dtypes.float0)
@@ -42,7 +46,7 @@ def host_value(buffer: Any) -> np.ndarray[Any, Any]:
     return compat.to_host(buffer)
 
 
-def copied(buffer: Any) -> Any:
+def copied(buffer: Buffer) -> Buffer:
     """Return a copy of an ArrayImpl on the same devices."""
     placed = placement_of(buffer)
     if placed is None:
@@ -54,7 +58,7 @@ def copied(buffer: Any) -> Any:
     return compat.copy_to(buffer, placed[0].device, buffer._sharding)
 
 
-def deleted_message(aval: Any) -> str:
+def deleted_message(aval: Aval) -> str:
     """Return the message for the use of a deleted array."""
     return errors.message(
         f"Array has been deleted with shape={aval.str_short(False)}.",
@@ -66,7 +70,7 @@ def deleted_message(aval: Any) -> str:
 # ------------------------------------------------------------------- host to device
 
 
-def typed_constant(value: Any, dtype: Any) -> Any:
+def typed_constant(value: Value, dtype: DType) -> Value:
     """Return a constant of exactly this dtype, for use with operands of that dtype.
 
     It is a NumPy scalar. If the dtype has 64 bits and x64 mode is off, it is an array,
@@ -80,7 +84,7 @@ def typed_constant(value: Any, dtype: Any) -> Any:
     return put_numpy(np.asarray(x), shaped((), dtype))
 
 
-def widen_scalars(args: Sequence[Any]) -> tuple[Any, ...]:
+def widen_scalars(args: Sequence[Value]) -> tuple[Value, ...]:
     """Return operands with 64-bit NumPy scalars as arrays, if other operands have 64 bits."""
     return tuple(
         typed_constant(x, x.dtype)
@@ -91,8 +95,11 @@ def widen_scalars(args: Sequence[Any]) -> tuple[Any, ...]:
 
 
 def put_numpy(
-    x: Any, aval: Any = None, placement: Placement | None = None, committed: bool = False
-) -> Any:
+    x: Value,
+    aval: Aval | None = None,
+    placement: Placement | None = None,
+    committed: bool = False,
+) -> Buffer:
     """Put a NumPy value on a device, as an ArrayImpl of type `aval`.
 
     placement: None: the default device, or all devices of the current mesh.
@@ -137,7 +144,7 @@ guards.at_first_use(_use_guards)
 _scalars: dict[Any, Any] = {}
 
 
-def put_scalar(x: Any, placement: Placement) -> Any:
+def put_scalar(x: bool | int | float | complex, placement: Placement) -> Buffer:
     """Put a Python scalar on a device, weakly typed; the result is cached."""
     aval = core.aval_of(x)
     # -0.0 equals 0.0, and nan does not equal itself, so neither can be a key.
@@ -161,7 +168,7 @@ def put_scalar(x: Any, placement: Placement) -> Any:
     return cached
 
 
-def put_typed_scalar(x: np.generic, placement: Placement) -> Any:
+def put_typed_scalar(x: np.generic, placement: Placement) -> Buffer:
     """Put a NumPy scalar on a device; the result is cached."""
     aval = numpy_aval(x)
     key = (x.tobytes(), x.dtype, aval, id(placement))
@@ -174,7 +181,7 @@ def put_typed_scalar(x: np.generic, placement: Placement) -> Any:
     return cached
 
 
-def put_unshared(x: Any, placement: Placement) -> Any:
+def put_unshared(x: bool | int | float | complex, placement: Placement) -> Buffer:
     """Put a Python scalar on a device, in memory of its own."""
     aval = core.aval_of(x)
     return put_numpy(np.asarray(x, aval.dtype), aval, placement)

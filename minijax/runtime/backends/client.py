@@ -20,13 +20,16 @@ import pathlib
 import threading
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ...base import config, errors
 from . import jaxlib_compat as compat
 from . import plugins
 from .cluster import state
 from .plugins import load_plugin, user_options
+
+if TYPE_CHECKING:
+    from .jaxlib_types import Capsule, Client, ClientFactory, Device
 
 _clients: dict[str, Any] = {}
 # Reentrant: a factory or a callback may itself ask for a client.
@@ -181,7 +184,7 @@ def _make_cuda() -> Any:
     return xc.make_c_api_client("cuda", options, cluster.client)
 
 
-def topology(platform: str, name: str, options: dict[str, Any]) -> list[Any]:
+def topology(platform: str, name: str, options: dict[str, Any]) -> list[Device]:
     """Return compile-only devices of a topology, which the plugin makes from its name.
 
     Raises:
@@ -254,11 +257,11 @@ class Factory:
     is_available: whether to try it as the default.
     """
 
-    factory: Callable[[], Any]
+    factory: ClientFactory
     priority: int
     fail_quietly: bool = False
     experimental: bool = False
-    c_api: Any = None
+    c_api: Capsule | None = None
     make_topology: Callable[..., Any] | None = None
     is_available: Callable[[], bool] = lambda: True
 
@@ -272,13 +275,13 @@ factories: dict[str, Factory] = {
 
 def register_backend_factory(
     name: str,
-    factory: Callable[[], Any],
+    factory: ClientFactory,
     *,
     priority: int = 0,
     fail_quietly: bool = True,
     experimental: bool = False,
     make_topology: Callable[..., Any] | None = None,
-    c_api: Any = None,
+    c_api: Capsule | None = None,
 ) -> None:
     """Register a function that creates the client of a user-defined platform.
 
@@ -318,8 +321,8 @@ def register_plugin(
     priority: int = 400,
     library_path: str | None = None,
     options: Mapping[str, Any] | Callable[[], Mapping[str, Any]] | None = None,
-    c_api: Any = None,
-    factory: Callable[[], Any] | None = None,
+    c_api: Capsule | None = None,
+    factory: ClientFactory | None = None,
     make_topology: Callable[..., Any] | None = None,
 ) -> Any:
     """Load a PJRT plugin and register it as a platform.
@@ -415,7 +418,7 @@ def _can_be_default(name: str) -> bool:
     return True
 
 
-def backend(platform: Any = None) -> Any:
+def backend(platform: str | Client | None = None) -> Client:
     """Return the client of a platform; a client is returned unchanged."""
     if platform is not None and not isinstance(platform, str):
         return platform
@@ -465,12 +468,12 @@ def _warn_of_fork() -> None:
 _client_callbacks: list[Callable[[str, Any], None]] = []
 
 
-def started_clients() -> list[tuple[str, Any]]:
+def started_clients() -> list[tuple[str, Client]]:
     """Return the platforms whose clients have been created, with their clients."""
     return list(_clients.items())
 
 
-def watch_clients(callback: Callable[[str, Any], None]) -> None:
+def watch_clients(callback: Callable[[str, Client], None]) -> None:
     """Call `callback` with the name and client of each platform: existing and later ones."""
     with _lock:
         _client_callbacks.append(callback)
@@ -478,7 +481,7 @@ def watch_clients(callback: Callable[[str, Any], None]) -> None:
             callback(name, client)
 
 
-def existing_client(platform: str) -> Any:
+def existing_client(platform: str) -> Client | None:
     """Return the client of a platform, or None if it has not been created."""
     return _clients.get(platform)
 
@@ -508,7 +511,7 @@ def clear_backends() -> None:
 _backend = backend
 
 
-def devices(backend: Any = None) -> list[Any]:
+def devices(backend: str | Client | None = None) -> list[Device]:
     """Return all devices of a platform, including those of other processes.
 
     Args:
@@ -530,20 +533,22 @@ def devices(backend: Any = None) -> list[Any]:
     return all_devices
 
 
-def ids_of(device_list: Sequence[Any]) -> tuple[Any, list[int]]:
+def ids_of(device_list: Sequence[Device]) -> tuple[str | None, list[int]]:
     """Return what a pickle contains for devices: their platform and ids."""
     return platform_of(device_list[0]) if device_list else None, [d.id for d in device_list]
 
 
-def devices_of(platform: Any, ids: Iterable[int]) -> tuple[Any, ...]:
+def devices_of(platform: str | None, ids: Iterable[int]) -> tuple[Device, ...]:
     """Return the devices with these ids, the inverse of `ids_of`."""
     by_id = {d.id: d for d in devices(platform)}
     return tuple([by_id[i] for i in ids])
 
 
 def local_devices(
-    process_index: int | None = None, backend: Any = None, host_id: Any = None
-) -> list[Any]:
+    process_index: int | None = None,
+    backend: str | Client | None = None,
+    host_id: int | None = None,
+) -> list[Device]:
     """Return the devices of one process (by default this one).
 
     Args:
@@ -572,7 +577,7 @@ def local_devices(
     return [d for d in client.devices() if d.process_index == process_index]
 
 
-def process_count(platform: Any = None) -> int:
+def process_count(platform: str | Client | None = None) -> int:
     """Return the number of processes that share the platform."""
     return 1 + max((d.process_index for d in backend(platform).devices()), default=0)
 
@@ -582,17 +587,17 @@ def _first_device(name: str) -> Any:
     return backend(name).local_devices()[0]
 
 
-def default_device() -> Any:
+def default_device() -> Device:
     """Return the device of new uncommitted values."""
     chosen = config.DEFAULT_DEVICE.value
     if chosen is None:
-        return _first_device(default_platform())
+        return _first_device(default_platform())  # type: ignore[no-any-return]
     if isinstance(chosen, str):
-        return _first_device(_platform(chosen))
-    return chosen
+        return _first_device(_platform(chosen))  # type: ignore[no-any-return]
+    return chosen  # type: ignore[no-any-return]
 
 
-def platform_of(client: Any) -> str:
+def platform_of(client: Client | Device) -> str:
     """Return the platform of a client or device: 'cpu', 'cuda', 'tpu' or a plugin's name."""
     name = str(client.platform)
     return "cuda" if name == "gpu" else name

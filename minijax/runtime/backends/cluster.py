@@ -12,10 +12,14 @@ import ctypes
 import os
 import sys
 import warnings
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ...base import config, errors, log
 from . import jaxlib_compat as compat
+
+if TYPE_CHECKING:
+    from .jaxlib_types import CoordinationClient, CoordinationService
+    from .process_membership import ProcessMembership
 
 
 class Cluster:
@@ -25,12 +29,14 @@ class Cluster:
     def __init__(self) -> None:
         self.process_id = 0
         self.num_processes = 1
-        self.service: Any = None  # in process 0
-        self.client: Any = None  # None: there is no cluster
+        self.service: CoordinationService | None = None  # in process 0
+        self.client: CoordinationClient | Any = None  # None: there is no cluster
         self.preemption_sync_manager: Any = None
         self.coordinator_address: str | None = None
         self.partition_index: int | None = None
-        self.membership: Any = None  # a ProcessMembership, if processes are watched
+        self.membership: ProcessMembership | None = (
+            None  # a ProcessMembership, if processes are watched
+        )
         self._collectives: Any = None
 
     def join(
@@ -43,7 +49,7 @@ class Cluster:
         heartbeat: int,
         shutdown: int,
         partition_index: int | None,
-        membership: Any,
+        membership: ProcessMembership | None,
     ) -> None:
         """Join the cluster, once `membership` has gathered all processes.
 
@@ -105,7 +111,7 @@ class Cluster:
         """Return a value that another process publishes; wait for it."""
         while True:
             try:
-                return self.client.blocking_key_value_get_bytes(key, 10_000)  # type: ignore[no-any-return]
+                return self.client.blocking_key_value_get_bytes(key, 10_000)
             except compat.RuntimeFailure as e:
                 if "DEADLINE_EXCEEDED" not in str(e):
                     raise

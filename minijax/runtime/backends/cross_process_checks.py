@@ -15,7 +15,7 @@ import re
 import threading
 import zlib
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from jaxlib.mlir import ir
@@ -24,15 +24,19 @@ from ...base import config, errors
 from ..lowering.mlir_context import context
 from .cluster import state
 
+if TYPE_CHECKING:
+    from ...types.aliases import Value
+    from .jaxlib_types import Device
+
 _counts: dict[tuple[int, ...], int] = {}  # of comparisons, by the processes that compare
 
 
-def processes_of(devices: Sequence[Any]) -> list[int]:
+def processes_of(devices: Sequence[Device]) -> list[int]:
     """Return the processes that have some of the devices."""
     return sorted({d.process_index for d in devices})
 
 
-def check_same_value(x: Any, value: np.ndarray[Any, Any], devices: Sequence[Any]) -> None:
+def check_same_value(x: Value, value: np.ndarray[Any, Any], devices: Sequence[Device]) -> None:
     """Check that all processes with some of the devices pass the same value.
 
     Raises:
@@ -75,7 +79,7 @@ _MOST = 2 << 20  # limit for publishing a compressed program, in bytes
 _programs: dict[tuple[int, ...], set[bytes]] = {}  # digests, by the processes that compare
 
 
-def check_same_program(module: Any, bytecode: bytes, devices: Sequence[Any]) -> None:
+def check_same_program(module: ir.Module, bytecode: bytes, devices: Sequence[Device]) -> None:
     """Check that all processes with some of the devices run the same program.
 
     bytecode: of the module, without locations; this is compared.

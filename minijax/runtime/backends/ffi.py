@@ -8,13 +8,17 @@ from __future__ import annotations
 
 import ctypes
 import os
-from typing import Any, NotRequired, TypedDict
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, NotRequired, TypedDict
 
 import jaxlib
 from jaxlib import xla_client as xc
 
 from ...base import errors
 from .plugins import watch_plugins
+
+if TYPE_CHECKING:
+    from .jaxlib_types import Capsule
 
 __all__ = (
     "TypeRegistration",
@@ -35,12 +39,16 @@ class TypeRegistration(TypedDict):
       type_info: a capsule of the address of its `XLA_FFI_TypeInfo`; optional.
     """
 
-    type_id: Any
+    type_id: Capsule
     type_info: NotRequired[Any]
 
 
 def register_ffi_target(
-    name: str, fn: Any, platform: str = "cpu", api_version: int = 1, **kwargs: Any
+    name: str,
+    fn: Capsule | Mapping[str, Capsule],
+    platform: str = "cpu",
+    api_version: int = 1,
+    **kwargs: Any,
 ) -> None:
     """Register a foreign function with the compiler.
 
@@ -88,7 +96,9 @@ def register_ffi_type(
     xc.register_custom_type(name, type_registration, platform=platform)
 
 
-def register_ffi_type_id(name: str, obj: Any, platform: str = "cpu") -> None:
+def register_ffi_type_id(
+    name: str, obj: Capsule | TypeRegistration, platform: str = "cpu"
+) -> None:
     """Raise ValueError: the predecessor of `register_ffi_type`, which jaxlib has removed.
 
     Args:
@@ -132,7 +142,7 @@ def register_ffi_target_as_batch_partitionable(name: str) -> None:
     watch_plugins(lambda api: register(name, api))
 
 
-def pycapsule(funcptr: Any) -> Any:
+def pycapsule(funcptr: Any) -> Capsule:
     """Return the capsule of a function's address, as jaxlib takes it.
 
     Args:

@@ -13,13 +13,16 @@ import contextlib
 import logging
 import sys
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from jaxlib import _jax
 from jaxlib import utils as utils  # type: ignore[attr-defined]
 
 from ...base import config
 from ...base.option import UNSET
+
+if TYPE_CHECKING:
+    from contextlib import AbstractContextManager
 
 _lib = _jax.guard_lib
 _global, _local = _lib.global_state(), _lib.thread_local_state
@@ -75,17 +78,17 @@ class _GuardField:
         setattr(_local(), self.name, self.before)
 
 
-def explicit_put() -> Any:
+def explicit_put() -> AbstractContextManager[None]:
     """Return a context for transfers to devices that the program requests explicitly."""
     return _GuardField("explicit_device_put", True) if _used else _no_guard
 
 
-def explicit_get() -> Any:
+def explicit_get() -> AbstractContextManager[None]:
     """Return a context for transfers to the host that the program requests explicitly."""
     return _GuardField("explicit_device_get", True) if _used else _no_guard
 
 
-def internal_transfer() -> Any:
+def internal_transfer() -> AbstractContextManager[None]:
     """Return a context for transfers of minijax's own values, which are always allowed."""
     return _GuardField("host_to_device", _lib.TransferGuardLevel.ALLOW)
 

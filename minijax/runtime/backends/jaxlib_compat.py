@@ -33,6 +33,18 @@ from ...types import dtypes
 
 xc: Any = _xla_client
 if TYPE_CHECKING:
+    from types import ModuleType
+
+    from ...types.aliases import Aval, NumPyArray
+    from .jaxlib_types import (
+        Buffer,
+        Capsule,
+        Client,
+        CompileOptions,
+        CoordinationClient,
+        CoordinationService,
+        CppSharding,
+    )
     from .jaxlib_types import Device as Device
 else:
     Device = _jax.Device
@@ -63,7 +75,7 @@ _ZERO_COPY = xc.HostBufferSemantics.ZERO_COPY
 _batched_put = xc.batched_device_put
 
 
-def real_jax() -> Any:
+def real_jax() -> ModuleType | None:
     """Return the jax package if it is loaded in this process (not our alias of that name)."""
     package = sys.modules.get("jax")
     return package if getattr(package, "__package__", None) == "jax" else None
@@ -104,28 +116,32 @@ class _GarbageCollector:
 gc.callbacks.append(functools.partial(getattr, _GarbageCollector()))
 
 
-def result_handler(aval: Any, sharding: Any, committed: bool) -> Any:
+def result_handler(aval: Aval, sharding: CppSharding, committed: bool) -> Any:
     """Return the C++ object that makes an ArrayImpl from one result of an execution."""
     if _OLD:
         return xc.array_result_handler(aval, sharding, committed, True)
     return xc.array_result_handler(aval, sharding, committed)
 
 
-def put(x: np.ndarray[Any, Any], aval: Any, sharding: Any, device: Any, committed: bool) -> Any:
+def put(
+    x: np.ndarray[Any, Any], aval: Aval, sharding: CppSharding, device: Device, committed: bool
+) -> Buffer:
     """Copy one NumPy array to one device; it must have the aval's dtype."""
     if not x.dtype.isnative:
         x = x.astype(x.dtype.newbyteorder("="))
-    return _batched_put(aval, sharding, [x], [device], committed, False, _COPY, True)
+    return _batched_put(aval, sharding, [x], [device], committed, False, _COPY, True)  # type: ignore[no-any-return]
 
 
 def put_owned(
-    x: np.ndarray[Any, Any], aval: Any, sharding: Any, device: Any, committed: bool
-) -> Any:
+    x: np.ndarray[Any, Any], aval: Aval, sharding: CppSharding, device: Device, committed: bool
+) -> Buffer:
     """Put an array without a copy; its memory must never be written again."""
-    return _batched_put(aval, sharding, [x], [device], committed, False, _ZERO_COPY, True)
+    return _batched_put(aval, sharding, [x], [device], committed, False, _ZERO_COPY, True)  # type: ignore[no-any-return]
 
 
-def put_shards(aval: Any, sharding: Any, shards: Sequence[Any], devices: Sequence[Any]) -> Any:
+def put_shards(
+    aval: Aval, sharding: CppSharding, shards: Sequence[NumPyArray], devices: Sequence[Device]
+) -> Buffer:
     """Return an array of type `aval` from one NumPy array per device."""
     arrays = list(shards)
     if any(x.size == 0 for x in arrays):  # C++ fails on empty arrays
@@ -142,33 +158,33 @@ def put_shards(aval: Any, sharding: Any, shards: Sequence[Any], devices: Sequenc
         if at in seen and not replicated:
             arrays[i] = x.copy()
         seen.add(at)
-    return _batched_put(aval, sharding, arrays, list(devices), True, False, _COPY, True)
+    return _batched_put(aval, sharding, arrays, list(devices), True, False, _COPY, True)  # type: ignore[no-any-return]
 
 
-def copy_to(arr: Any, device: Any, sharding: Any) -> Any:
+def copy_to(arr: Buffer, device: Device, sharding: CppSharding) -> Buffer:
     """Copy a single-device array to another device of the same client."""
     return copy_shards(arr, (device,), sharding)
 
 
-def copy_shards(arr: Any, devices: Sequence[Any], sharding: Any) -> Any:
+def copy_shards(arr: Buffer, devices: Sequence[Device], sharding: CppSharding) -> Buffer:
     """Copy each shard of an array to a device, or to another memory of its device."""
     (out,) = xc.batched_copy_array_to_devices_with_sharding(
         [arr], [DeviceList(tuple(devices))], [sharding], [xc.ArrayCopySemantics.ALWAYS_COPY]
     )
-    return out
+    return out  # type: ignore[no-any-return]
 
 
-def with_aval(arr: Any, aval: Any, sharding: Any) -> Any:
+def with_aval(arr: Buffer, aval: Aval, sharding: CppSharding) -> Buffer:
     """Return the same buffers with another aval."""
-    return arr._rewrap_with_aval_and_sharding(aval, sharding)
+    return arr._rewrap_with_aval_and_sharding(aval, sharding)  # type: ignore[no-any-return]
 
 
-def assemble(aval: Any, sharding: Any, shards: Sequence[Any]) -> Any:
+def assemble(aval: Aval, sharding: CppSharding, shards: Sequence[Buffer]) -> Buffer:
     """Return a global array of single-device arrays."""
-    return ArrayImpl(aval, sharding, list(shards), True, True)
+    return ArrayImpl(aval, sharding, list(shards), True, True)  # type: ignore[no-any-return]
 
 
-def to_host(arr: Any) -> np.ndarray[Any, Any]:
+def to_host(arr: Buffer) -> np.ndarray[Any, Any]:
     """Return a single-device array as a read-only NumPy array, if possible without a copy.
 
     C++'s own reader searches for jax when it first reads an array: this takes 50
@@ -229,7 +245,7 @@ _DLPACK_FLOATS = {
 }
 
 
-def shape_and_dtype(capsule: Any) -> tuple[tuple[int, ...], np.dtype[Any]]:
+def shape_and_dtype(capsule: Capsule) -> tuple[tuple[int, ...], np.dtype[Any]]:
     """Return the shape and dtype of the tensor in a DLPack capsule."""
     tensor = _capsule_pointer(capsule, b"dltensor").contents
     name = _DLPACK_FLOATS.get(tensor.code)
@@ -253,7 +269,7 @@ def _borrow(arr: Any, dtype: Any) -> np.ndarray[Any, Any]:
     return value
 
 
-def shards_of(arr: Any) -> list[Any]:
+def shards_of(arr: Buffer) -> list[Buffer]:
     """Return the single-device arrays of a sharded array.
 
     C++ searches for a module of jax once for each of them. If jax is not in use, a None
@@ -273,7 +289,7 @@ def shards_of(arr: Any) -> list[Any]:
 _SEARCHED_MODULE = "jax._src.sharding_impls"
 
 
-def shards_to_host(arr: Any, aval: Any) -> list[np.ndarray[Any, Any]]:
+def shards_to_host(arr: Buffer, aval: Aval) -> list[np.ndarray[Any, Any]]:
     """Return the shards of an array, each of type `aval`, as NumPy arrays like `to_host`."""
     shards = shards_of(arr)
     if aval.dtype in _BUFFER_DTYPES and shards and shards[0].platform() == "cpu":
@@ -281,31 +297,33 @@ def shards_to_host(arr: Any, aval: Any) -> list[np.ndarray[Any, Any]]:
     return [to_host(with_aval(part, aval, part._sharding)) for part in shards]
 
 
-def to_dlpack(arr: Any, stream: Any, max_version: Any, copied: bool) -> Any:
+def to_dlpack(
+    arr: Buffer, stream: int | None, max_version: tuple[int, int] | None, copied: bool
+) -> Capsule:
     """Return a dlpack capsule of a single-device array."""
     if VERSION >= 505:
         return _jax.buffer_to_dlpack_managed_tensor(arr, stream, max_version, copied)
     return _jax.buffer_to_dlpack_managed_tensor(arr, stream)
 
 
-def from_dlpack(capsule: Any, device: Any, stream: Any = None) -> Any:
+def from_dlpack(capsule: Capsule, device: Device, stream: int | None = None) -> Buffer:
     """Return the array of a dlpack capsule; the caller must set its aval."""
-    return _jax.dlpack_managed_tensor_to_buffer(capsule, device, stream)
+    return _jax.dlpack_managed_tensor_to_buffer(capsule, device, stream)  # type: ignore[no-any-return]
 
 
-def block_all(arrays: list[Any]) -> None:
+def block_all(arrays: list[Buffer]) -> None:
     """Wait for several arrays."""
     xc.batched_block_until_ready(arrays)
 
 
 def compile_options(
-    devices: Sequence[Any],
+    devices: Sequence[Device],
     replicas: int,
     partitions: int,
     overrides: dict[str, Any] | None,
     disable_optimizations: bool = False,
     caches: str | None = None,
-) -> Any:
+) -> CompileOptions:
     """Return XLA's options for a program on `devices`, replicas major.
 
     caches: the directory in which XLA may keep its own cache files.
@@ -382,9 +400,9 @@ def xla_flags() -> frozenset[str]:
 
 def coordination_service(
     address: str, count: int, heartbeat: int, shutdown: int, recoverable: bool
-) -> Any:
+) -> CoordinationService:
     """Return the service through which `count` processes connect; times are in seconds."""
-    return _jax.get_distributed_runtime_service(
+    return _jax.get_distributed_runtime_service(  # type: ignore[no-any-return]
         address,
         count,
         heartbeat_timeout=heartbeat,
@@ -395,9 +413,9 @@ def coordination_service(
 
 def coordination_client(
     address: str, me: int, timeout: int, heartbeat: int, shutdown: int
-) -> Any:
+) -> CoordinationClient:
     """Return a client of the service, not yet connected."""
-    return _jax.get_distributed_runtime_client(
+    return _jax.get_distributed_runtime_client(  # type: ignore[no-any-return]
         address,
         me,
         init_timeout=timeout,
@@ -408,7 +426,7 @@ def coordination_client(
     )
 
 
-def preemption_manager(client: Any) -> Any:
+def preemption_manager(client: CoordinationClient) -> Any:
     """Return the manager that agrees on a step at which to save once a process is
     preempted."""
     manager = _jax.create_preemption_sync_manager()
@@ -416,7 +434,7 @@ def preemption_manager(client: Any) -> Any:
     return manager
 
 
-def gloo_collectives(client: Any, hostname: str | None) -> Any:
+def gloo_collectives(client: CoordinationClient, hostname: str | None) -> Any:
     """Return collectives over TCP, between processes on CPUs."""
     return _jax.make_gloo_tcp_collectives(client, hostname=hostname)
 
@@ -426,12 +444,12 @@ def mpi_collectives() -> Any:
     return _jax.make_mpi_collectives()
 
 
-def make_cpu_client(num_devices: int, asynchronous: bool, **distributed: Any) -> Any:
+def make_cpu_client(num_devices: int, asynchronous: bool, **distributed: Any) -> Client:
     """Return a client of the CPU platform."""
-    return xc.make_cpu_client(num_devices=num_devices, asynchronous=asynchronous, **distributed)
+    return xc.make_cpu_client(num_devices=num_devices, asynchronous=asynchronous, **distributed)  # type: ignore[no-any-return]
 
 
-def is_compile_only(client: Any) -> bool:
+def is_compile_only(client: Client) -> bool:
     """Whether a client has compile-only devices: it compiles and cannot load programs."""
     return type(client).__name__ == "CompileOnlyPyClient"
 

@@ -20,11 +20,14 @@ import os
 import sys
 import warnings
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ...base import config, errors
 from . import jaxlib_compat as compat
 from .cluster import state
+
+if TYPE_CHECKING:
+    from .jaxlib_types import Capsule, Client, Topology
 
 _GROUP = "jax_plugins"
 _OURS = ("xla_cuda12", "xla_cuda13")  # loaded by path: see client.py
@@ -34,7 +37,7 @@ _loaded: dict[str, Any] = {}  # capsules of the plugins' C APIs, by platform
 _on_loading: list[Callable[[Any], None]] = []
 
 
-def load_plugin(name: str, path: str) -> Any:
+def load_plugin(name: str, path: str) -> Capsule:
     """Return the C API of a plugin's library, as jaxlib takes it; load it once."""
     if name not in _loaded:
         _loaded[name] = compat.xc.load_pjrt_plugin_dynamically(name, path)
@@ -43,7 +46,7 @@ def load_plugin(name: str, path: str) -> Any:
     return _loaded[name]
 
 
-def watch_plugins(callback: Callable[[Any], None]) -> None:
+def watch_plugins(callback: Callable[[Capsule], None]) -> None:
     """Call `callback` with the C API of each plugin: loaded ones now, later ones on
     loading."""
     _on_loading.append(callback)
@@ -57,7 +60,7 @@ def user_options() -> dict[str, Any]:
     return {name.strip(): value for name, value in (p.split(":", 1) for p in pairs)}
 
 
-def make_client(name: str, options: Any, path: str | None = None) -> Any:
+def make_client(name: str, options: Any, path: str | None = None) -> Client:
     """Return a new client of a plugin; load its library if there is a path."""
     if path is not None:
         load_plugin(name, path)
@@ -65,12 +68,12 @@ def make_client(name: str, options: Any, path: str | None = None) -> Any:
     if not xc.pjrt_plugin_initialized(name):
         xc.initialize_pjrt_plugin(name)
     values = options() if callable(options) else options
-    return xc.make_c_api_client(name, {**(values or {}), **user_options()}, state.client)
+    return xc.make_c_api_client(name, {**(values or {}), **user_options()}, state.client)  # type: ignore[no-any-return]
 
 
-def topology_of(api: Any, name: str, **options: Any) -> Any:
+def topology_of(api: Capsule, name: str, **options: Any) -> Topology:
     """Return the topology of this name from a plugin's C API."""
-    return compat._jax.get_c_api_topology(api, name, options)
+    return compat._jax.get_c_api_topology(api, name, options)  # type: ignore[no-any-return]
 
 
 def discover(register: Callable[..., Any]) -> None:

@@ -20,7 +20,7 @@ import math
 import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from jaxlib.mlir import ir
@@ -53,11 +53,16 @@ from .recorded_lowering import (
     record_lowering,
 )
 
+if TYPE_CHECKING:
+    from ...types.aliases import Aval, DType, MlirValue, Value
+    from ..sharding.mesh import Mesh
+    from ..sharding.shardings import NamedSharding
+
 MAX_CALL_DEPTH = 16  # nested; deeper calls are emitted in place, see nesting.py
 MAX_FLAT_BRANCHES = 64  # of one `case`; more are emitted in two levels
 
 
-def physical(aval: Any) -> Any:
+def physical(aval: Aval) -> Aval:
     """Return the type in which a value is stored: keys as trailing axes of numbers."""
     dtype: Any = getattr(aval, "dtype", None)
     if dtypes.is_extended(dtype):
@@ -73,7 +78,7 @@ def physical(aval: Any) -> Any:
 _NO_ELEMENTS = shaped((0,), dtypes.bool_)
 
 
-def main_aval(aval: Any) -> Any:
+def main_aval(aval: Aval) -> Aval:
     """Return the type of an argument or result of `main`; a token is an empty array there."""
     return _NO_ELEMENTS if isinstance(aval, AbstractToken) else physical(aval)
 
@@ -110,10 +115,10 @@ class Lowering:
 
     def __init__(self, module: Module, prefix: str = "") -> None:
         self.module = module
-        self.avals_in: Sequence[Any] = ()
-        self.avals_out: Sequence[Any] = ()
+        self.avals_in: Sequence[Aval] = ()
+        self.avals_out: Sequence[Aval] = ()
         self.consts: dict[int, Any] = {}
-        self.loc: Any = context.unknown
+        self.loc: ir.Location = context.unknown
         self.types = context.types
         self.recipes = context.recipes[module.platform]
         self.locations: dict[Any, Any] = {}
@@ -122,7 +127,7 @@ class Lowering:
         self.axes: tuple[tuple[Any, int], ...] = ()
         # The manual mesh axes: along them, values here are shards.
         self.manual: frozenset[Any] = frozenset()
-        self.token: Any = None
+        self.token: MlirValue | None = None
         # Scalars that were broadcast in this block, each once per type.
         self.repeated: dict[Any, Any] = {}
         # Operations with regions, by recipe and location: cloned for the next equal
@@ -151,11 +156,13 @@ class Lowering:
         placement = self.placement
         return placement is not None and len(placement.devices) > 1
 
-    def begin(self, values: Sequence[Any], avals: Sequence[Any], names: Sequence[str]) -> None:
+    def begin(
+        self, values: Sequence[MlirValue], avals: Sequence[Aval], names: Sequence[str]
+    ) -> None:
         """Emit operations at the start of a program with inputs of these types and names."""
 
     # ---- types and attributes
-    def type(self, aval: Any) -> Any:
+    def type(self, aval: Aval) -> ir.Type:
         """Return the MLIR type of a value of type `aval`."""
         mlir_type = context.types.get(aval)
         if mlir_type is None:
@@ -167,65 +174,69 @@ class Lowering:
                     raise unexpected(names[0], ())
                 mlir_type = ir.RankedTensorType.get(p.shape, context.elements[p.dtype])
             context.types[aval] = mlir_type
-        return mlir_type
+        return mlir_type  # type: ignore[no-any-return]
 
-    def new_token(self) -> Any:
+    def new_token(self) -> MlirValue:
         """Return a token without dependencies."""
         kind = [hlo.TokenType.get()]
         return self.create("stablehlo.create_token", kind, []).result
 
-    def tensor(self, shape: Sequence[int], dtype: Any) -> Any:
+    def tensor(self, shape: Sequence[int], dtype: DType) -> ir.Type:
         """Return the MLIR type of an array of this shape and dtype."""
         return self.type(shaped(tuple(shape), dtype))
 
-    def i64s(self, values: Sequence[int]) -> Any:
+    def i64s(self, values: Sequence[int]) -> ir.Attribute:
         """Return a dense array attribute of 64-bit integers."""
         key = ("i64s", tuple(values))
         attribute = context.attributes.get(key)
         if attribute is None:
             attribute = ir.DenseI64ArrayAttr.get([int(v) for v in values])
             context.attributes[key] = attribute
-        return attribute
+        return attribute  # type: ignore[no-any-return]
 
-    def bools(self, values: Sequence[bool]) -> Any:
+    def bools(self, values: Sequence[bool]) -> ir.Attribute:
         """Return a dense array attribute of booleans."""
         return ir.DenseBoolArrayAttr.get([bool(v) for v in values])
 
-    def i64(self, value: int) -> Any:
+    def i64(self, value: int) -> ir.Attribute:
         """Return a 64-bit integer attribute."""
         return ir.IntegerAttr.get(ir.IntegerType.get_signless(64), int(value))
 
-    def i32(self, value: int) -> Any:
+    def i32(self, value: int) -> ir.Attribute:
         """Return a 32-bit integer attribute."""
         return ir.IntegerAttr.get(ir.IntegerType.get_signless(32), int(value))
 
-    def bool(self, value: bool) -> Any:
+    def bool(self, value: bool) -> ir.Attribute:
         """Return a boolean attribute."""
         return ir.BoolAttr.get(bool(value))
 
-    def string(self, value: str) -> Any:
+    def string(self, value: str) -> ir.Attribute:
         """Return a string attribute."""
         return ir.StringAttr.get(value)
 
-    def parse(self, text: str) -> Any:
+    def parse(self, text: str) -> ir.Attribute:
         """Return an attribute from its text, such as `#stablehlo<fft_type FFT>`."""
         attribute = context.attributes.get(text)
         if attribute is None:
             if text.startswith("#"):
                 load_dialect(text[1:].partition("<")[0].partition(".")[0])
             attribute = context.attributes[text] = ir.Attribute.parse(text)
-        return attribute
+        return attribute  # type: ignore[no-any-return]
 
     def sharding(
-        self, sharding: Any, aval: Any, free: Any = frozenset(), more: Any = False
-    ) -> Any:
+        self,
+        sharding: NamedSharding,
+        aval: Aval,
+        free: frozenset[int] = frozenset(),
+        more: Any = False,
+    ) -> ir.Attribute:
         """Return the sharding attribute of a value of type `aval`."""
         sharding = sharding.on(self.module.placement.devices)
         symbol = self.module.mesh(sharding.mesh)
         ndim = len(physical(aval).shape)
         return self.parse(sharding.shardy(ndim, symbol, free, more))
 
-    def constrain(self, x: Any, aval: Any) -> Any:
+    def constrain(self, x: MlirValue, aval: Aval) -> MlirValue:
         """Return a value constrained to the sharding of its type."""
         if aval.type_sharding.explicit is None:
             return x
@@ -236,11 +247,11 @@ class Lowering:
         types = [self.type(aval)]
         return self.create("sdy.sharding_constraint", types, [x], sharding=attr).result
 
-    def as_typed(self, x: Any, aval: Any) -> Any:
+    def as_typed(self, x: MlirValue, aval: Aval) -> MlirValue:
         """Return an intermediate value of a rule, constrained to the sharding of its type."""
         return x if self.placement is None else self.constrain(x, aval)
 
-    def gathered(self, x: Any, aval: Any) -> Any:
+    def gathered(self, x: MlirValue, aval: Aval) -> MlirValue:
         """Return a value constrained to be replicated, in a partitioned program."""
         if self.placement is None or isinstance(aval, AbstractToken):
             return x
@@ -258,38 +269,46 @@ class Lowering:
 
     # ---- operations
     def create(
-        self, name: str, results: Sequence[Any], operands: Sequence[Any], **attrs: Any
-    ) -> Any:
+        self,
+        name: str,
+        results: Sequence[ir.Type],
+        operands: Sequence[MlirValue],
+        **attrs: ir.Attribute,
+    ) -> ir.Operation:
         """Emit operation `name` (with its dialect) with these MLIR result types."""
         return self.emit(name, results, operands, attrs)
 
     def emit(
         self,
         name: str,
-        results: Sequence[Any],
-        operands: Sequence[Any],
-        attributes: dict[str, Any],
+        results: Sequence[ir.Type],
+        operands: Sequence[MlirValue],
+        attributes: dict[str, ir.Attribute],
         regions: int = 0,
-    ) -> Any:
+    ) -> ir.Operation:
         """Emit an operation. All emitting methods call this one: see `create`."""
         return create(name, results, operands, attributes, None, regions, self.loc)
 
     def library_call(
-        self, avals_out: Sequence[Any], operands: Sequence[Any], **attrs: Any
-    ) -> Any:
+        self, avals_out: Sequence[Aval], operands: Sequence[MlirValue], **attrs: ir.Attribute
+    ) -> ir.Operation:
         """Emit a call of a library routine; attributes may fix the layouts of its operands."""
         types = [self.type(a) for a in avals_out]
         return self.create("stablehlo.custom_call", types, operands, **attrs)
 
-    def op(self, name: str, aval: Any, *operands: Any, **attrs: Any) -> Any:
+    def op(
+        self, name: str, aval: Aval, *operands: MlirValue, **attrs: ir.Attribute
+    ) -> MlirValue:
         """Emit `stablehlo.<name>` with one result of type `aval`; return the result."""
         return self.emit("stablehlo." + name, [self.type(aval)], operands, attrs).result
 
-    def chlo(self, name: str, aval: Any, *operands: Any, **attrs: Any) -> Any:
+    def chlo(
+        self, name: str, aval: Aval, *operands: MlirValue, **attrs: ir.Attribute
+    ) -> MlirValue:
         """Emit `chlo.<name>` with one result of type `aval`; return the result."""
         return self.create("chlo." + name, [self.type(aval)], operands, **attrs).result
 
-    def repeat(self, x: Any, aval: Any) -> Any:
+    def repeat(self, x: MlirValue, aval: Aval) -> MlirValue:
         """Return a scalar, broadcast to type `aval`."""
         key = id(x), aval
         cached = self.repeated.get(key)
@@ -298,7 +317,7 @@ class Lowering:
             cached = self.repeated[key] = y, x  # keeps x alive: its id is the key
         return cached[0]
 
-    def may_be_zero(self, x: Any) -> Any:
+    def may_be_zero(self, x: MlirValue) -> Any:
         """Whether an integer value may be 0: unless it is a nonzero constant or a broadcast
         of one."""
         producer = x.owner
@@ -308,12 +327,12 @@ class Lowering:
             return self.may_be_zero(producer.operands[0])
         if producer.name != "stablehlo.constant":
             return True
-        elements = producer.attributes["value"]
+        elements: Any = producer.attributes["value"]
         if elements.is_splat:
             return not ir.IntegerAttr(elements.get_splat_value()).value
         return not np.asarray(elements).all()
 
-    def constant(self, value: Any, aval: Any) -> Any:
+    def constant(self, value: Value, aval: Aval) -> MlirValue:
         """Emit a constant; a Python or NumPy scalar is broadcast to the shape of `aval`."""
         if isinstance(aval, AbstractToken):
             raise TypeError("minijax bug: a token has no constant")
@@ -321,7 +340,7 @@ class Lowering:
         return self.op("constant", aval, value=self.dense(value, aval))
 
     @staticmethod
-    def dense(value: Any, aval: Any) -> Any:
+    def dense(value: Value, aval: Aval) -> ir.Attribute:
         """Return the attribute with the elements of a constant."""
         x = dtypes.stored(value, aval.dtype)
         splat = x.ndim == 0
@@ -336,10 +355,10 @@ class Lowering:
         if splat:
             x = np.ascontiguousarray(x).reshape(())
         get: Any = ir.DenseElementsAttr.get
-        return get(np.asarray(x, order="C"), type=element, shape=aval.shape)
+        return get(np.asarray(x, order="C"), type=element, shape=aval.shape)  # type: ignore[no-any-return]
 
     @contextmanager
-    def block(self, region: Any, *types: Any) -> Iterator[Any]:
+    def block(self, region: ir.Region, *types: ir.Type) -> Iterator[Sequence[MlirValue]]:
         """Append a block with arguments of these MLIR types, and emit into it."""
         block = region.blocks.append(*types, arg_locs=[self.loc] * len(types))
         # A value of a region is not visible outside, so broadcasts are shared within a block.
@@ -358,24 +377,24 @@ class Lowering:
     def region_op(
         self,
         name: str,
-        results: Sequence[Any],
-        operands: Sequence[Any],
+        results: Sequence[ir.Type],
+        operands: Sequence[MlirValue],
         regions: int = 1,
-        **attrs: Any,
-    ) -> Any:
+        **attrs: ir.Attribute,
+    ) -> ir.Operation:
         """Emit an operation with empty regions, to be filled with `block`."""
         return self.emit(name, results, operands, attrs, regions)
 
     def manual_region(
         self,
-        mesh: Any,
+        mesh: Mesh,
         manual: frozenset[Any],
-        operands: Sequence[Any],
+        operands: Sequence[MlirValue],
         ins: Sequence[tuple[Any, Any]],
         outs: Sequence[tuple[Any, Any]],
-        shard_avals: Sequence[Any],
+        shard_avals: Sequence[Aval],
         body: Callable[..., Sequence[Any]],
-    ) -> list[Any]:
+    ) -> list[MlirValue]:
         """Emit `sdy.manual_computation`: `body` emits its region, from shards of the
         operands.
 
@@ -411,18 +430,21 @@ class Lowering:
             self.create("sdy.return", [], list(body(*values)))
         return list(op.results)
 
-    def op_of_each_device(self, emit: Callable[[], Any], aval: Any) -> Any:
+    def op_of_each_device(self, emit: Callable[[], Any], aval: Aval) -> MlirValue:
         """Emit with `emit`, in a region where the remaining mesh axes are manual as well."""
         placement = self.placement
         if placement is None or not self.manual:
-            return emit()
+            return emit()  # type: ignore[no-any-return]
         mesh = placement.mesh
         rest = frozenset(mesh.axis_names) - self.manual
         replicated = [(aval, PartitionSpec())]
         return self.manual_region(mesh, rest, [], [], replicated, [], lambda: [emit()])[0]
 
     def case(
-        self, index: Any, branches: Sequence[Callable[[], Sequence[Any]]], types: Sequence[Any]
+        self,
+        index: MlirValue,
+        branches: Sequence[Callable[[], Sequence[Any]]],
+        types: Sequence[Any],
     ) -> list[Any]:
         """Emit `stablehlo.case`: the branch at `index` determines the results, of these
         MLIR types.
@@ -440,7 +462,7 @@ class Lowering:
                 if tokens:
                     self.token = tokens[0]
                 out = branch()
-                self.return_(*([self.token] if tokens else []), *out)
+                self.return_(*([self.token] if tokens else []), *out)  # type: ignore[arg-type]
         values = list(case.results)
         if tokens:
             self.token = values.pop(0)
@@ -464,7 +486,7 @@ class Lowering:
         ]
         return self.case(outer, groups, types)
 
-    def return_(self, *values: Any) -> None:
+    def return_(self, *values: MlirValue) -> None:
         """End a StableHLO region."""
         self.create("stablehlo.return", [], list(values))
 
@@ -486,7 +508,7 @@ class Lowering:
         if tagged := self.module.tagged:
             tagged.setdefault(str(self.loc), tagged.get(str(before), {}))
 
-    def jaxpr(self, closed: ClosedJaxpr, *args: Any, scope: str = "") -> list[Any]:
+    def jaxpr(self, closed: ClosedJaxpr, *args: MlirValue, scope: str = "") -> list[Any]:
         """Emit a closed jaxpr in place; `scope` becomes part of its operations' names."""
         closed = core.within_axes(self.axes, hooks.discharge_jaxpr.call, closed)
         consts = [
@@ -501,7 +523,7 @@ class Lowering:
         finally:
             (self.avals_in, self.avals_out, self.loc, self.prefix, self.locations) = saved
 
-    def const_value(self, const: Any, aval: Any) -> Any:
+    def const_value(self, const: Value, aval: Aval) -> MlirValue:
         """Return the value of a captured constant inside the current function."""
         value = self.consts.get(id(const))
         if value is None:
@@ -512,7 +534,7 @@ class Lowering:
         return value
 
     def fun(
-        self, fun: Callable[..., Any], *operands: Any, avals: Sequence[Any] | None = None
+        self, fun: Callable[..., Any], *operands: MlirValue, avals: Sequence[Any] | None = None
     ) -> list[Any]:
         """Emit a Python function of primitives in place; always a list of results."""
         avals = self.avals_in if avals is None else avals
@@ -555,7 +577,7 @@ class Lowering:
             self.token, *values = values
         return values
 
-    def stored(self, x: Any) -> Any:
+    def stored(self, x: MlirValue) -> MlirValue:
         """Return a value that the compiler must store: the result of a call that is not
         inlined."""
         functions, key = self.module.functions, ("stored", x.type)
@@ -606,7 +628,7 @@ class Lowering:
         return symbol, hidden
 
 
-def typed_call(ctx: Lowering, config: Any) -> dict[str, Any]:
+def typed_call(ctx: Lowering, config: ir.Attribute) -> dict[str, ir.Attribute]:
     """Return the attributes of a call with XLA's typed interface; `config` has the call's
     own."""
     return {"backend_config": ctx.string(""), "mhlo.backend_config": config}
@@ -644,7 +666,7 @@ class RecordingContext(Lowering):
     def platform(self) -> str:
         return self.on
 
-    def emit(self, *args: Any) -> Any:
+    def emit(self, *args: Any) -> ir.Operation:
         op = super().emit(*args)
         self.emitted[op] = args[3]
         return op
@@ -681,8 +703,8 @@ def _captured_inside(jaxpr: Jaxpr, consts: dict[int, Any]) -> None:
 
 
 def emit_jaxpr(
-    ctx: Lowering, jaxpr: Jaxpr, consts: Sequence[Any], args: Sequence[Any]
-) -> list[Any]:
+    ctx: Lowering, jaxpr: Jaxpr, consts: Sequence[MlirValue], args: Sequence[MlirValue]
+) -> list[MlirValue]:
     """Emit a jaxpr's equations; return the values of its outputs."""
     env: dict[Any, Any] = dict(zip(jaxpr.constvars, consts, strict=True))
     env.update(zip(jaxpr.invars, args, strict=True))
@@ -804,7 +826,7 @@ def has_keys(jaxpr: Jaxpr) -> bool:
     return bool(cached)
 
 
-def emit_equation(ctx: Lowering, eqn: Equation, values: list[Any]) -> Any:
+def emit_equation(ctx: Lowering, eqn: Equation, values: list[MlirValue]) -> Any:
     """Emit an equation with its recipe or, if it has none, with its rule."""
     prim, params = eqn.primitive, eqn.params
     rule = prim.lower
@@ -858,7 +880,7 @@ def _emit_on_keys(
     """Lower a primitive on keys as its own batch over the keys' trailing axes."""
     avals_in, avals_out = list(ctx.avals_in), list(ctx.avals_out)
     stored = next(
-        a.dtype.base_shape
+        a.dtype.base_shape  # type: ignore[union-attr]
         for a in (*avals_in, *avals_out)
         if dtypes.is_extended(getattr(a, "dtype", None))
     )

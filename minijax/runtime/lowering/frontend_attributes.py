@@ -25,7 +25,7 @@ _ATTRIBUTE = "mhlo.frontend_attributes"
 _UNTAGGED = ("stablehlo.constant", "stablehlo.return", "func.return")
 
 
-def as_text(value: Any) -> str:
+def as_text(value: object) -> str:
     """Return a value as text that XLA reads."""
     return str(value).lower() if isinstance(value, bool) else str(value)
 
@@ -53,7 +53,7 @@ def attributes_in_name_stack(names: str) -> dict[str, str] | None:
     return {unquote(key): unquote(value) for key, _, value in split}
 
 
-def tag(operation: Any, metadata: Mapping[str, str]) -> None:
+def tag(operation: ir.Operation | ir.OpView, metadata: Mapping[str, str]) -> None:
     """Add frontend attributes to an operation; existing ones take precedence."""
     if not metadata:
         return
@@ -64,7 +64,7 @@ def tag(operation: Any, metadata: Mapping[str, str]) -> None:
     operation.attributes[_ATTRIBUTE] = ir.DictAttr.get(attributes)
 
 
-def tag_all(module: Any, tagged: Mapping[str, Mapping[str, str]]) -> None:
+def tag_all(module: ir.Module, tagged: Mapping[str, Mapping[str, str]]) -> None:
     """Add frontend attributes to all operations at these locations that compute something."""
 
     def visit(operation: Any) -> Any:

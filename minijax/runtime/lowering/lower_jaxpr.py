@@ -139,7 +139,7 @@ def _lower_jaxpr(
         attributes = _attributes(arg_attributes, result_attributes)
         block = module.function("main", types, outs, "public", ctx.loc, attributes)
         with ir.InsertionPoint(block):
-            args = list(block.arguments)
+            args: list[Any] = list(block.arguments)
             # A token is an empty array outside of `main`: exchange it for a StableHLO token.
             for i, a in enumerate(taken):
                 if isinstance(a, AbstractToken):

@@ -12,15 +12,18 @@ import importlib
 import sys
 import threading
 from collections import defaultdict
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from jaxlib.mlir import ir
 
 from ...base import util
 from ...types import dtypes
 
+if TYPE_CHECKING:
+    from types import ModuleType
 
-def load_uninterrupted(module: str) -> Any:
+
+def load_uninterrupted(module: str) -> ModuleType:
     """Import a module in another thread, where no interrupt is raised.
 
     The import registers things that stay registered. If it were interrupted, each later
@@ -77,7 +80,7 @@ class Context:
         self.attributes: dict[Any, Any] = {}
         self.locations: dict[Any, Any] = {}
         # For each platform, see recorded_lowering.py.
-        self.recipes: Any = defaultdict(lambda: util.cache({}))
+        self.recipes: dict[str, dict[Any, Any]] = defaultdict(lambda: util.cache({}))
         with ctx:
             self.unknown = ir.Location.unknown()
             self.elements = _element_types()

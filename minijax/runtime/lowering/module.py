@@ -6,12 +6,15 @@ Next: context.py, which fills one.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from jaxlib.mlir import ir
 
 from ..running.callback_errors import Failures
 from .mlir_context import context, load_dialect
+
+if TYPE_CHECKING:
+    from ..sharding.mesh import AbstractMesh, Mesh
 
 
 class Module:
@@ -67,7 +70,7 @@ class Module:
             self.placement is not None and len(self.placement.devices) > 1
         )
 
-    def mesh(self, mesh: Any) -> str:
+    def mesh(self, mesh: Mesh | AbstractMesh) -> str:
         """Return the symbol of a mesh of the program's devices; declare it if it is new."""
         key = mesh.flat, mesh.shape_tuple
         symbol = self.meshes.get(key)
@@ -105,12 +108,12 @@ class Module:
     def function(
         self,
         symbol: str,
-        types: Sequence[Any],
-        results: Sequence[Any],
+        types: Sequence[ir.Type],
+        results: Sequence[ir.Type],
         visibility: str,
-        loc: Any,
-        attributes: dict[str, Any] | None = None,
-    ) -> Any:
+        loc: ir.Location,
+        attributes: dict[str, ir.Attribute] | None = None,
+    ) -> ir.Block:
         """Add a function; return its entry block."""
         signature = ir.FunctionType.get(list(types), list(results))
         with ir.InsertionPoint(self.module.body):
@@ -125,9 +128,9 @@ class Module:
                 regions=1,
                 loc=loc,
             )
-        return fn.regions[0].blocks.append(*types, arg_locs=[loc] * len(types))
+        return fn.regions[0].blocks.append(*types, arg_locs=[loc] * len(types))  # type: ignore[no-any-return]
 
-    def annotated_copy(self, results: Sequence[str], inputs: Sequence[str] = ()) -> Any:
+    def annotated_copy(self, results: Sequence[str], inputs: Sequence[str] = ()) -> ir.Module:
         """Return a copy with the number of devices, and names of the inputs and results.
 
         Args:

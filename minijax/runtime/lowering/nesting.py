@@ -8,11 +8,14 @@ rest can be compiled. Nested calls are emitted in place.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 from ...base import errors
 from ...ir.jaxpr import Jaxpr, closed_jaxprs
 from ...ir.regions import Branches, Loop
+
+if TYPE_CHECKING:
+    from .lower_jaxpr import Lowered
 
 MAX_DEPTH = 100  # nested loops and branches
 
@@ -25,7 +28,7 @@ class TooDeep(RecursionError):
 deep_programs: list[str] = []
 
 
-def check(lowered: Any, name: str) -> None:
+def check(lowered: Lowered, name: str) -> None:
     """Raise TooDeep for a module that would overflow the compiler's stack."""
     if lowered.deepest > MAX_DEPTH:
         deep_programs[:] = [name]

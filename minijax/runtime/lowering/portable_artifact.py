@@ -12,7 +12,7 @@ from __future__ import annotations
 import functools
 import io
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from jaxlib import _jax
 from jaxlib.mlir import ir
@@ -24,6 +24,10 @@ from .lower_jaxpr import lower_jaxpr
 from .mlir_context import context, load_dialect
 from .module import Module
 
+if TYPE_CHECKING:
+    from ...types.aliases import MlirValue
+    from .lower_jaxpr import Lowered
+
 PLATFORM_INDEX = "_platform_index"
 _GLOBAL = "jax.global_constant"
 _POLYMORPHIC = "jax.uses_shape_polymorphism"
@@ -33,7 +37,9 @@ _ALIASING = ("tf.aliasing_output", "jax.buffer_donor")  # valid only on the argu
 # -------------------------------------------------------------------------- lowering
 
 
-def lower_for(closed: ClosedJaxpr, name: str, platforms: Sequence[str], **options: Any) -> Any:
+def lower_for(
+    closed: ClosedJaxpr, name: str, platforms: Sequence[str], **options: Any
+) -> Lowered:
     """Return the `Lowered` of a closed jaxpr for several platforms.
 
     `main` takes the platform's index, then the jaxpr's inputs.
@@ -119,14 +125,14 @@ def _attribute_dicts(attributes: Any, name: str, count: int) -> list[dict[str, A
     return [{a.name: a.attr for a in row} for row in attributes[name]]
 
 
-def _attribute(attrs: Sequence[dict[str, Any]]) -> Any:
+def _attribute(attrs: Sequence[dict[str, Any]]) -> ir.Attribute:
     return ir.ArrayAttr.get([ir.DictAttr.get(row) for row in attrs])
 
 
 # ----------------------------------------------------------------------------- bytes
 
 
-def to_bytes(module: Any, polymorphic: bool, mixed: bool) -> bytes:
+def to_bytes(module: ir.Module, polymorphic: bool, mixed: bool) -> bytes:
     """Serialize a module so that later versions of the compiler can read it."""
     with module.context:
         module.operation.attributes[_POLYMORPHIC] = ir.BoolAttr.get(polymorphic)
@@ -135,12 +141,12 @@ def to_bytes(module: Any, polymorphic: bool, mixed: bool) -> bytes:
         return bytes(_jax.mlir.serialize_portable_artifact(module, version, mixed))
 
 
-def from_bytes(data: bytes) -> Any:
+def from_bytes(data: bytes) -> ir.Module:
     """Return the module of such bytes, in this thread's context."""
     for dialect in ("func", "stablehlo", "sdy"):
         load_dialect(dialect)
     with context.ir, context.unknown:
-        return _jax.mlir.deserialize_portable_artifact(data, context.ir)
+        return _jax.mlir.deserialize_portable_artifact(data, context.ir)  # type: ignore[no-any-return]
 
 
 def text_of(data: bytes) -> str:
@@ -188,7 +194,7 @@ def _stable_targets() -> frozenset[str]:
     return frozenset(targets)
 
 
-def check_calls(module: Any, allowed: Sequence[str]) -> None:
+def check_calls(module: ir.Module, allowed: Sequence[str]) -> None:
     """Raise ValueError for custom calls that another version may not support."""
     stable = _stable_targets().union(allowed)
     if "ALL" in stable:
@@ -210,7 +216,7 @@ def check_calls(module: Any, allowed: Sequence[str]) -> None:
 # --------------------------------------------------------------------------- merging
 
 
-def merge(into: Module, module: Any, name: str) -> str:
+def merge(into: Module, module: ir.Module, name: str) -> str:
     """Copy a module's functions into another; return the new symbol of its `main`."""
     symbols: dict[str, str] = {}
     table = ir.SymbolTable
@@ -278,7 +284,9 @@ def shardings_of(into: Module, symbol: str) -> tuple[list[Any], list[Any]]:
     return shardings(ins), shardings(outs)
 
 
-def refined(module: Any, platform_index: int | None, types: Sequence[Any]) -> Any:
+def refined(
+    module: ir.Module, platform_index: int | None, types: Sequence[ir.Type]
+) -> ir.Module:
     """Return the module refined to arguments of these MLIR types.
 
     platform_index: the index of its platform; None: it has only one.
@@ -293,7 +301,7 @@ def refined(module: Any, platform_index: int | None, types: Sequence[Any]) -> An
             "main", types, list(signature.results), "public", context.unknown
         )
         with ir.InsertionPoint(block):
-            args = list(block.arguments)
+            args: list[Any] = list(block.arguments)
             if platform_index is not None:
                 number = ir.RankedTensorType.get([], ir.IntegerType.get_signless(32))
                 value = ir.IntegerAttr.get(number.element_type, platform_index)
@@ -315,18 +323,18 @@ def refined(module: Any, platform_index: int | None, types: Sequence[Any]) -> An
         return ir.Module.parse(data)
 
 
-def converted(x: Any, to: Any) -> Any:
+def converted(x: MlirValue, to: ir.Type) -> MlirValue:
     """Return a value converted to a type with a more, or less, static shape."""
     if x.type == to:
         return x
     return ir.Operation.create("stablehlo.convert", results=[to], operands=[x]).result
 
 
-def result_types(module: Any) -> list[Any]:
+def result_types(module: ir.Module) -> list[ir.Type]:
     """Return the MLIR types of the results of a module's `main`."""
     return list(ir.FunctionType(_main_of(module)["function_type"].value).results)
 
 
-def argument_types(module: Any) -> list[Any]:
+def argument_types(module: ir.Module) -> list[ir.Type]:
     """Return the MLIR types of the arguments of a module's `main`."""
     return list(ir.FunctionType(_main_of(module)["function_type"].value).inputs)

@@ -15,13 +15,17 @@ from __future__ import annotations
 import enum
 from collections.abc import Callable, Iterator, Sequence
 from operator import itemgetter
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from jaxlib.mlir import ir
 
 from ...types import dtypes
 from .mlir_context import context
+
+if TYPE_CHECKING:
+    from ...types.aliases import Aval, MlirValue, Param, Params
+    from .context import Lowering, RecordingContext
 
 create = ir.Operation.create
 
@@ -33,7 +37,7 @@ class NotReplayable(Exception):
     """Raised if a rule reads something that is not in the key of its recipe."""
 
 
-def is_value_param(value: Any) -> bool:
+def is_value_param(value: Param) -> bool:
     """Whether equal values of a param are interchangeable: ints, names, types, enums.
 
     Floats are not: 0.0 equals -0.0. Neither are functions and jaxprs.
@@ -48,11 +52,11 @@ class RecordedOperation(NamedTuple):
     """One operation of a recipe."""
 
     name: str
-    types: list[Any]
+    types: list[ir.Type]
     operands: Callable[[Any], Any]  # selects them from the list of all values so far
-    attributes: dict[str, Any]
-    repeated: Any  # the type of a broadcast scalar, emitted once per block
-    pattern: Any  # for an operation with regions: the operation to clone
+    attributes: dict[str, ir.Attribute]
+    repeated: Aval | None  # the type of a broadcast scalar, emitted once per block
+    pattern: ir.Operation | None  # for an operation with regions: the operation to clone
 
 
 class RecordedLowering:
@@ -67,7 +71,7 @@ class RecordedLowering:
         self,
         steps: Sequence[RecordedOperation],
         results: Callable[[Any], Any],
-        home: Any,
+        home: ir.Module,
         is_single: bool,
     ) -> None:
         self.steps = steps
@@ -77,7 +81,7 @@ class RecordedLowering:
         step = steps[0] if is_single else None
         self.single = (step.name, step.types, step.attributes) if step else None
 
-    def replay(self, ctx: Any, values: list[Any]) -> Any:
+    def replay(self, ctx: Lowering, values: list[MlirValue]) -> Any:
         """Emit the operations on these operands; return the result's value, or a list."""
         for name, types, operands, attributes, repeated, pattern in self.steps:
             taken = operands(values)
@@ -113,9 +117,9 @@ class RecordedLowering:
 
 def record_lowering(
     rule: Callable[..., Any],
-    ctx: Any,
-    types: Sequence[Any],
-    params: dict[str, Any],
+    ctx: RecordingContext,
+    types: Sequence[ir.Type],
+    params: Params,
     several: bool,
 ) -> RecordedLowering | None:
     """Return the recipe of an equation with operands of these MLIR types, or None.
@@ -162,7 +166,10 @@ def record_lowering(
 
 
 def _step(
-    op: Any, attributes: dict[str, Any], numbers: dict[Any, int], repeated: dict[Any, Any]
+    op: ir.Operation,
+    attributes: dict[str, Any],
+    numbers: dict[Any, int],
+    repeated: dict[Any, Any],
 ) -> RecordedOperation:
     operands = _selector([numbers[x] for x in op.operands])
     types = [x.type for x in op.results]

@@ -26,7 +26,7 @@ _FORMATS = {"f16": (5, 10), "bf16": (8, 7), "f32": (8, 23), "f64": (11, 52)}
 _ROUNDED = frozenset("stablehlo." + n for n in ("add", "subtract", "multiply", "divide"))
 
 
-def keep_rounding(module: Any) -> None:
+def keep_rounding(module: ir.Module) -> None:
     """Change a module so that the compiled program performs each of its roundings."""
     for function in module.body:
         for op in _arithmetic_operations(function.operation):

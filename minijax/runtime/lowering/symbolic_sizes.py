@@ -11,7 +11,7 @@ Calls are lowered in place, so that the dimension variables are visible everywhe
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from jaxlib.mlir import ir
@@ -27,6 +27,9 @@ from ...types.sizes import Size
 from .context import Lowering, physical
 from .mlir_context import context
 from .module import Module
+
+if TYPE_CHECKING:
+    from ...types.aliases import Aval, MlirValue, Value
 
 _INT = shaped((), dtypes.int32)
 _PLACEHOLDERS = "https://docs.jax.dev/en/latest/export/shape_poly.html#shape-assertion-errors"
@@ -49,7 +52,7 @@ _SAME_RANK = ("bitcast_convert",)
 _CALLS = {"chlo.top_k": ("stablehlo.dynamic_top_k", ("k",))}
 
 
-def is_symbolic(aval: Any) -> bool:
+def is_symbolic(aval: Aval) -> bool:
     """Whether a type has a symbolic dimension."""
     return any(isinstance(d, SymbolicDim) for d in getattr(aval, "shape", ()))
 
@@ -88,14 +91,14 @@ class SymbolicLowering(Lowering):
         self.sizes: dict[str, Any] = {}
 
     # ---- sizes as values
-    def size(self, dim: SymbolicDim, aval: Any = _INT) -> Any:
+    def size(self, dim: SymbolicDim, aval: Aval = _INT) -> MlirValue:
         """Return a size as a value of type `aval`."""
         value = dim.evaluated(self.sizes, _Emitted(self))
         if aval.dtype == _INT.dtype:
-            return value
+            return value  # type: ignore[no-any-return]
         return super().op("convert", aval, value)
 
-    def vector(self, shape: Sequence[Size]) -> Any:
+    def vector(self, shape: Sequence[Size]) -> MlirValue:
         """Return sizes as an array."""
         one = shaped((1,), _INT.dtype)
         out = shaped((len(shape),), _INT.dtype)
@@ -125,7 +128,9 @@ class SymbolicLowering(Lowering):
             error_message=self.string(text),
         )
 
-    def begin(self, values: Sequence[Any], avals: Sequence[Any], names: Sequence[str]) -> None:
+    def begin(
+        self, values: Sequence[MlirValue], avals: Sequence[Aval], names: Sequence[str]
+    ) -> None:
         """Compute the dimension variables from the sizes of arguments, and assert
         constraints."""
         solved = solution([getattr(a, "shape", ()) for a in avals], names)
@@ -195,7 +200,7 @@ class SymbolicLowering(Lowering):
                 )
 
     # ---- types and attributes
-    def type(self, aval: Any) -> Any:
+    def type(self, aval: Aval) -> ir.Type:
         if isinstance(aval, AbstractToken) or not is_symbolic(aval):
             return super().type(aval)
         p = physical(aval)
@@ -214,14 +219,14 @@ class SymbolicLowering(Lowering):
         return _Sizes((value,)) if isinstance(value, SymbolicDim) else super().i64(value)
 
     # ---- operations
-    def op(self, name: str, aval: Any, *operands: Any, **attrs: Any) -> Any:
+    def op(self, name: str, aval: Aval, *operands: MlirValue, **attrs: Any) -> MlirValue:
         emit = super().op
         if name in _SIZE_ATTRIBUTES and any(isinstance(a, _Sizes) for a in attrs.values()):
             dynamic, lists = _SIZE_ATTRIBUTES[name]
             vectors = [self.vector(_as_list(attrs.pop(key))) for key in lists]
             return emit(dynamic, aval, *operands, *vectors, **attrs)
         if name == "dynamic_slice" and isinstance(attrs["slice_sizes"], _Sizes):
-            return self._dynamic_slice(aval, *operands, sizes=attrs["slice_sizes"])
+            return self._dynamic_slice(aval, *operands, sizes=attrs["slice_sizes"])  # type: ignore[no-any-return]
         if any(isinstance(a, _Sizes) for a in attrs.values()):
             raise self.no_form_error(name)
         same = name not in _SAME_RANK or _rank(operands[0]) == aval.ndim
@@ -251,7 +256,7 @@ class SymbolicLowering(Lowering):
         steps = self.vector((1,) * len(starts))
         return op("real_dynamic_slice", aval, x, low, high, steps)
 
-    def constant(self, value: Any, aval: Any) -> Any:
+    def constant(self, value: Value, aval: Aval) -> MlirValue:
         if isinstance(value, SymbolicDim):
             scalar = self.size(value, shaped((), aval.dtype))
             return self.repeat(scalar, aval) if aval.shape else scalar
@@ -261,8 +266,8 @@ class SymbolicLowering(Lowering):
         return self.repeat(scalar, aval)
 
     def library_call(
-        self, avals_out: Sequence[Any], operands: Sequence[Any], **attrs: Any
-    ) -> Any:
+        self, avals_out: Sequence[Aval], operands: Sequence[MlirValue], **attrs: Any
+    ) -> ir.Operation:
         """Emit a library call with the shapes of results as further operands."""
         if not any(map(is_symbolic, avals_out)):
             return super().library_call(avals_out, operands, **attrs)
@@ -281,11 +286,11 @@ class SymbolicLowering(Lowering):
     def emit(
         self,
         name: str,
-        results: Sequence[Any],
-        operands: Sequence[Any],
+        results: Sequence[ir.Type],
+        operands: Sequence[MlirValue],
         attributes: dict[str, Any],
         regions: int = 0,
-    ) -> Any:
+    ) -> ir.Operation:
         if name == "stablehlo.custom_call" and not all(map(_is_static, results)):
             target = attributes["call_target_name"]
             raise self.no_form_error(f"a call of {target}")
@@ -314,7 +319,7 @@ class SymbolicLowering(Lowering):
         return self.jaxpr(closed, *args)
 
 
-def _rank(value: Any) -> int:
+def _rank(value: MlirValue) -> int:
     return ir.RankedTensorType(value.type).rank
 
 
