@@ -71,7 +71,7 @@ def result_type(prim: core.Primitive, avals: Sequence[Aval], params: dict[str, A
     axes.
     """
     rule = prim.sharding
-    if not rule.shards_results(params):
+    if rule is core.REPLICATED or not rule.shards_results(params):
         for a in avals:
             if a.type_sharding is not UNSHARDED:
                 break

@@ -146,11 +146,11 @@ def spec_of(aval: Aval) -> Spec:
 
 def without_axis(aval: Aval, dim: int) -> Aval:
     """Return `aval` without axis `dim`."""
-    shape, sharding = aval.shape, aval.type_sharding.explicit
-    if sharding is not None:
-        spec = tuple(sharding.spec)
-        sharding = sharding.with_entries(spec[:dim] + spec[dim + 1 :])
-    return aval.update(shape=shape[:dim] + shape[dim + 1 :], explicit=sharding)
+    shape, explicit = aval.shape[:dim] + aval.shape[dim + 1 :], aval.type_sharding.explicit
+    if explicit is None:
+        return aval.update(shape=shape)
+    entries = explicit.spec[:dim] + explicit.spec[dim + 1 :]
+    return aval.update(shape=shape, explicit=explicit.with_entries(entries))
 
 
 def with_axis(
@@ -161,16 +161,17 @@ def with_axis(
     entry: AxisName | None = None,
 ) -> Aval:
     """Return `aval` with a new axis at `dim`, sharded over `entry` on the mesh of `like`."""
-    shape, sharding = aval.shape, aval.type_sharding.explicit
-    if sharding is not None or entry is not None:
-        spec = spec_of(aval)
-        entries = (*spec[:dim], entry, *spec[dim:])
-        sharding = (
-            like.with_spec(entries)  # type: ignore[union-attr]
-            if sharding is None
-            else sharding.with_entries(entries)
-        )
-    return aval.update(shape=(*shape[:dim], size, *shape[dim:]), explicit=sharding)
+    shape, explicit = aval.shape, aval.type_sharding.explicit
+    shape = (*shape[:dim], size, *shape[dim:])
+    if explicit is None and entry is None:
+        return aval.update(shape=shape)
+    spec = spec_of(aval)
+    entries = (*spec[:dim], entry, *spec[dim:])
+    if explicit is None:
+        explicit = like.with_spec(entries)  # type: ignore[union-attr]
+    else:
+        explicit = explicit.with_entries(entries)
+    return aval.update(shape=shape, explicit=explicit)
 
 
 # -------------------------------------------------------- the public form of manual axes
