@@ -134,7 +134,7 @@ def test_text_of_a_lowered_function():
     with pytest.raises(ValueError, match="unknown dialect: mhlo"):
         lowered.as_text("mhlo")
     # What is compiled is what a call compiles.
-    assert "result_info" not in str(lowered._lowered.module)
+    assert "result_info" not in str(lowered._lowered.module.module)
 
 
 def test_donation_and_results_without_a_name():

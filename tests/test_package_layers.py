@@ -70,6 +70,12 @@ def test_imports_go_down(path):
 
 # Within a layer, a package or file imports from the lines above its own line.
 ORDER = {
+    "runtime": """
+        backends
+        sharding
+        arrays lowering
+        running
+    """,
     "prims": """
         axis_dependence dtype_arguments promotion sharding_specs tokens window_padding
         elementwise stop_gradient

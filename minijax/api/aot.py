@@ -11,7 +11,7 @@ import re
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from ..base import config, errors, monitoring, tree
+from ..base import config, errors, tree
 from ..base.source import function_text
 from ..base.tracebacks import boundary
 from ..control import hijax_values
@@ -21,22 +21,30 @@ from ..control.calls import jit as jitting
 from ..control.calls.cache_misses import differences
 from ..control.calls.cpp_dispatch import fast_path
 from ..control.calls.flattened_calls import FlattenedDispatch
-from ..control.calls.jit_primitive import run_program
 from ..control.calls.jit_shardings import current_layout
 from ..control.calls.jitted import Call, Jitted, TracedCall
 from ..control.refs.discharge import discharge_jaxpr, is_lasting, ready, values_of, write_back
 from ..ir import core, hooks
 from ..ir.core import EVAL, STATE
 from ..ir.jaxpr import ClosedJaxpr
-from ..runtime.lowering import lower_jaxpr, nesting, symbolic_sizes
+from ..runtime.lowering import symbolic_sizes
 from ..runtime.lowering.portable_artifact import lower_for
-from ..runtime.running import compile as compiler
-from ..runtime.running import dispatch, pacing
-from ..runtime.sharding import device_assignment, placement, shardings
-from ..runtime.sharding.layout_conversion import layout_mode
-from ..runtime.sharding.layouts import Format, Layout, layout_of
+from ..runtime.running import device_assignment, dispatch, pacing
+from ..runtime.running.device_put import put_operands, retained_constant
+from ..runtime.running.program import (
+    Form,
+    Options,
+    Program,
+    Request,
+    compile_lowered,
+    drop_unused,
+    lower,
+    not_loaded,
+)
+from ..runtime.sharding import shardings
+from ..runtime.sharding.layouts import Format, Layout, layout_mode, layout_of
 from ..runtime.sharding.mesh import block_mesh, mesh_made_current
-from ..runtime.sharding.partitioned_placement import PartitionedPlacement
+from ..runtime.sharding.placement import on_device
 from ..types.avals import AbstractRef
 from .eval_shape import ShapeDtypeStruct, aval_like, avals_like, struct_of
 
@@ -114,7 +122,7 @@ class Traced:
     @property
     def out_info(self) -> Any:
         """The types of the results, with their shardings if requested."""
-        requested = self._jitted.shardings
+        requested = self._jitted.options.shardings
         outs = list(map(struct_of, self.result_types))
         if requested is not None:
             with mesh_made_current(self._call.mesh):
@@ -193,79 +201,66 @@ class Lowered:
 
     _inputs: Sequence[str] = ()  # names of the inputs
 
-    def __init__(self, stage: Traced, platforms: Any = None, *, portable: bool = False) -> None:
+    _symbolic = False  # whether it has symbolic dimensions
+
+    def __init__(self, stage: Any, platforms: Any = None, *, portable: bool = False) -> None:
         self._stage = stage
         with mesh_made_current(stage._call.mesh):
-            self._lower(stage, platforms, portable)
+            request, form = self._request(stage, platforms, portable)
+            self._lowered = lower(request, form)
+        placement = self._lowered.placement
+        self._consts = [retained_constant(c, placement) for c in self._lowered.module.consts]
 
-    def _lower(self, stage: Traced, platforms: Any, portable: bool) -> None:
+    def _request(self, stage: Traced, platforms: Any, portable: bool) -> tuple[Request, Form]:
+        """Return what to lower, and note how to call it."""
         jitted = stage._jitted
-        leaves = stage._call.leaves
         self._captured = stage._traced.hoisted
-        values = [*self._captured, *leaves]
+        values = [*self._captured, *stage._call.leaves]
         # Captured values come first: references and arrays.
         self._donated = (*(False for _ in self._captured), *jitted.donated(stage._call))
         needs_discharge = [isinstance(a, AbstractRef) for a in stage.jaxpr.in_avals]
         closed, self._written = stage.jaxpr, needs_discharge
         if any(needs_discharge):
             closed, self._written = discharge_jaxpr(stage.jaxpr, needs_discharge)
-        # Sizes of symbolic dimensions are read from arguments, even from those that no
-        # operation reads, so none may be dropped.
-        symbolic = symbolic_sizes.has_symbolic_dims(closed.jaxpr)
-        keep = jitted.keep_unused or symbolic
-        closed, self._kept_indices = dispatch.drop_unused(closed, keep)
-        self._closed = closed
-        if dispatch.drives_devices(closed.jaxpr):
+        self._symbolic = symbolic_sizes.has_symbolic_dims(closed.jaxpr)
+        options = Options(
+            jitted.name,
+            # Sizes of symbolic dimensions are read from arguments, even from those that no
+            # operation reads, so none may be dropped.
+            keep_unused=jitted.options.keep_unused or self._symbolic,
+            compiler=jitted.options.compiler,
+            is_aot=True,
+        )
+        needed, kept_indices = drop_unused(closed, options.keep_unused)
+        if dispatch.drives_devices(needed.jaxpr):
             raise _drives_devices(jitted)
-        self._ordered = any(getattr(e, "ordered", False) for e in closed.effects)
-        requested_placement = jitted.requested_placement(
-            stage._call, stage.out_tree, values, closed, self._kept_indices
+        requested = jitted.requested_placement(
+            stage._call, stage.out_tree, values, needed, kept_indices
         )
         names = stage.jaxpr.jaxpr.arg_names
-        self._inputs = [names[i] for i in self._kept_indices] if names else ()
-        self._placement, self._committed = device_assignment.common_placement(
-            [values[i] for i in self._kept_indices],
-            jitted.name,
-            requested_placement,
-            self._inputs,
+        self._inputs = [names[i] for i in kept_indices] if names else ()
+        operands = [values[i] for i in kept_indices]
+        placement = device_assignment.common_placement(
+            operands, jitted.name, requested, self._inputs
         )
-        if jitted.device is not None:
-            self._placement, self._committed = placement.placement(jitted.device), True
-        self._platforms = tuple(platforms or (self._placement.platform,))
-        over_devices = isinstance(self._placement, PartitionedPlacement)
-        if over_devices:
-            self._placement = self._placement.typed(closed)
-        donated = [self._donated[i] for i in self._kept_indices]
-        self._layouts = layouts = jitted.layouts_of(stage._call, stage._traced, is_aot=True)
+        if (device_sharding := jitted.device_sharding()) is not None:
+            placement = on_device(device_sharding.devices[0])
+        layouts = jitted.layouts_of(stage._call, stage._traced, is_aot=True)
         if layouts is not None:
-            unrequested = [None] * (
-                len(closed.out_avals) - len(layouts[1])
-            )  # results for written references
-            layouts = [*[None] * len(self._captured), *layouts[0]], [*layouts[1], *unrequested]
-        name = f"jit({jitted.name})"
-        dispatch.note_compiling(name, closed)
-        with monitoring.stage(monitoring.LOWERING, name):
-            options: dict[str, Any] = dict(
-                donated=donated if any(donated) else (),
-                ordered=self._ordered,
-                placement=self._placement if over_devices else None,
-                layout_modes=dispatch.layout_modes(
-                    layouts, self._kept_indices, self._placement
-                ),
-            )
-            if symbolic:
-                paths = tree.leaf_names(stage.in_tree)
-                options.update(emitter=symbolic_sizes.SymbolicLowering, names=paths)
-            self._symbolic = symbolic
-            if len(self._platforms) > 1:
-                self._lowered = lower_for(closed, jitted.name, self._platforms, **options)
-            else:
-                self._lowered = lower_jaxpr.lower_jaxpr(
-                    closed, jitted.name, *self._platforms, literals=portable, **options
-                )
-        self._consts = [
-            dispatch.retained_constant(c, self._placement) for c in self._lowered.consts
-        ]
+            # Captured values and the results for written references have default layouts.
+            ins = [*[None] * len(self._captured), *layouts[0]]
+            outs = [*layouts[1], *[None] * (len(closed.out_avals) - len(layouts[1]))]
+            placement = placement.with_layouts(ins, outs)
+        form = Form()
+        if platforms and len(platforms) > 1:
+            form = Form(lower_for, tuple(platforms), literals=True)
+        elif platforms or portable:
+            (platform,) = platforms or (placement.platform,)
+            form = Form(platforms=platform, literals=portable)
+        if self._symbolic:
+            paths = tree.leaf_names(stage.in_tree)
+            form = form._replace(emitter=symbolic_sizes.SymbolicLowering, names=paths)
+        return Request(closed, placement, self._donated, options), form
 
     @property
     def in_tree(self) -> Any:
@@ -317,7 +312,7 @@ class Lowered:
             # without them, so that its key in the disk cache is that of a plain call.
             paths = map(tree.keystr, tree.leaf_paths(self.out_tree))
             names = [re.sub(r"<flat index (\d+)>", r"\1", f"result{p}") for p in paths]
-            return self._lowered.annotated_copy(names, self._inputs)
+            return self._lowered.module.annotated_copy(names, self._inputs)
         if dialect == "hlo":
             return self._computation()
         raise ValueError(f"unknown dialect: {dialect}; TRY 'stablehlo' or 'hlo'.")
@@ -349,54 +344,39 @@ class Lowered:
 
     def compile(self, compiler_options: dict[str, Any] | None = None) -> Compiled:
         """Compile for the devices that the arguments imply."""
-        options = dict(self._stage._jitted.options)
-        options.update(compiler_options or {})
-        name = f"jit({self._stage._jitted.name})"
         if self._symbolic:
             raise errors.value_error(
-                f"{name} has symbolic dimensions and cannot be compiled",
+                f"{self._lowered.request.options.label} has symbolic dimensions and cannot be"
+                " compiled",
                 why="the compiler needs to know all sizes.",
                 tries=[
                     "jax.export.export(f)(...).call(x), which compiles for the sizes of x",
                     "f.lower(...) with arrays, or with shapes without symbolic dimensions",
                 ],
             )
-        nesting.check(self._lowered, name)
-        with monitoring.stage(monitoring.COMPILING, name):
-            executable = compiler.compile_module(
-                self._lowered.module,
-                self._placement.devices,
-                partitions=len(self._placement.devices),
-                callbacks=self._lowered.callbacks,
-                overrides=options or None,
-                is_aot=True,
-            )
-        program = dispatch.finish_program(
-            executable,
-            self._lowered,
-            self._consts,
-            self._kept_indices,
-            len(self._stage.jaxpr.in_avals),
-            self._closed,
-            self._placement,
-            self._committed,
-            self._ordered,
-            self._layouts is not None,
-        )
-        return Compiled(self, program, options)
+        program = compile_lowered(self._lowered, self._consts, compiler_options)
+        return self._compiled(program, compiler_options)
+
+    def _compiled(self, program: Program, compiler_options: Any) -> Compiled:
+        return Compiled(self, program, compiler_options)
 
 
 class Compiled:
     """A compiled program, called with arguments of the types it was compiled for."""
 
-    _program: Any  # a `dispatch.Program`, or its counterpart in a subclass
-
-    def __init__(self, lowered: Lowered, program: Any, options: Any = None) -> None:
-        self._lowered = lowered
+    def __init__(self, lowered: Any, program: Program, compiler_options: Any = None) -> None:
+        self._lowered = lowered  # a `Lowered`, or its counterpart for a program from bytes
         self._program = program
-        self._options = options  # compiler options
+        self._compiler_options = compiler_options
         name = lowered._stage._jitted.name
         self._cpp = FlattenedDispatch(name, self._run, self._miss, NO_STATICS, (id(self),)).cpp
+
+    @property
+    def _kept_indices(self) -> Sequence[int]:
+        """The indices, among captured values and arguments, of the program's operands."""
+        indices = self._program.kept_indices
+        n = len(self._lowered._captured) + self.in_tree.num_leaves
+        return range(n) if indices is None else indices
 
     @property
     def in_tree(self) -> Any:
@@ -433,7 +413,7 @@ class Compiled:
     def input_shardings(self) -> Any:
         """The shardings that the program requires of its arguments."""
         n, before = self.in_tree.num_leaves, len(self._lowered._captured)
-        operand_numbers = {i - before: k for k, i in enumerate(self._lowered._kept_indices)}
+        operand_numbers = {i - before: k for k, i in enumerate(self._kept_indices)}
         required = [
             self._required(operand_numbers[i]) if i in operand_numbers else None
             for i in range(n)
@@ -451,9 +431,9 @@ class Compiled:
     def input_formats(self) -> Any:
         """The layouts and shardings of the arguments."""
         n, before = self.in_tree.num_leaves, len(self._lowered._captured)
-        operand_numbers = {i - before: k for k, i in enumerate(self._lowered._kept_indices)}
+        operand_numbers = {i - before: k for k, i in enumerate(self._kept_indices)}
         layouts = self._program.executable.get_parameter_layouts()
-        layouts = layouts[len(self._lowered._consts) :]
+        layouts = layouts[len(self._program.consts) :]
         return tree.unflatten(
             self.in_tree,
             [
@@ -476,15 +456,15 @@ class Compiled:
 
     def as_text(self) -> str:
         """Return the optimised HLO."""
-        return "\n\n".join(m.to_string() for m in self._program.executable.hlo_modules())
+        return self._program.as_text()
 
     def cost_analysis(self) -> Any:
         """Return XLA's estimate of the program's cost, as a dict."""
-        return compiler.cost_of(self._program.executable)
+        return self._program.cost_analysis()
 
     def memory_analysis(self) -> Any:
         """Return sizes of arguments, results, temporaries and code, in bytes."""
-        return self._program.executable.get_compiled_memory_stats()
+        return self._program.memory_analysis()
 
     @property
     def _executable(self) -> Compiled:
@@ -551,7 +531,7 @@ class Compiled:
         placement = self._program.placement
         before = len(self._lowered._captured)
         wrong = []
-        for k, i in enumerate(self._lowered._kept_indices):
+        for k, i in enumerate(self._kept_indices):
             if i < before or device_assignment.matches_operand_sharding(
                 leaves[i - before], placement, k
             ):
@@ -579,12 +559,10 @@ class Compiled:
         if program.operand_layouts is None and not any(map(current_layout, leaves)):
             return
         before = len(self._lowered._captured)
-        required_layouts = program.operand_layouts or [None] * len(self._lowered._kept_indices)
+        required_layouts = program.operand_layouts or [None] * len(self._kept_indices)
         names = self._lowered._stage._jitted.names(self._lowered._stage._call)
         wrong = []
-        for required_layout, i in zip(
-            required_layouts, self._lowered._kept_indices, strict=True
-        ):
+        for required_layout, i in zip(required_layouts, self._kept_indices, strict=True):
             x: Any = leaves[i - before] if i >= before else None
             if not getattr(x, "committed", False) or layout_mode(
                 current_layout(x)
@@ -607,10 +585,12 @@ class Compiled:
 
     def _required(self, k: int) -> Any:
         """Return the sharding that operand number `k` of the program must have."""
-        placement = self._program.placement
-        if isinstance(placement, PartitionedPlacement):
-            return placement.sharding_in(k)
-        return shardings.SingleDeviceSharding(placement.device)
+        return self._program.placement.sharding_in(k)
+
+    @property
+    def _label(self) -> str:
+        """The name of the program in messages."""
+        return f"jit({self._lowered._stage._jitted.name})"
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         return self._cpp(*args, **kwargs)
@@ -623,8 +603,8 @@ class Compiled:
         """Check and run a call of types that the C++ dispatcher has not seen."""
         starts_in_cpp = pacing.starts_in_cpp()
         leaves = self.checked_leaves(args, kwargs)
-        if self._program.run is dispatch.not_loaded:
-            dispatch.not_loaded()
+        if self._program.run is not_loaded:
+            not_loaded()
         self.check_placement(leaves)
         self.check_layouts(leaves)
         result = self._evaluate(leaves)
@@ -639,10 +619,10 @@ class Compiled:
         check_ready(self._lowered._captured, stage._jitted.name)
         args = (*self._lowered._captured, *leaves)
         refs = [isinstance(x, core.Reference) for x in args]
-        buffers = device_assignment.buffers_at(
+        buffers = put_operands(
             values_of(args, refs),
             self._program.placement,
-            self._program.kept_indices,
+            self._kept_indices,
             keep_layout=self._program.operand_layouts is not None,
         )
         donated = self._lowered._donated
@@ -651,7 +631,7 @@ class Compiled:
         runs_once = any(donated) or any(refs)
         runs_once = runs_once or stage.jaxpr is None  # the program was read from bytes
         rerun = None if runs_once else functools.partial(stage.jaxpr, *leaves)
-        out = run_program(self._program, buffers, stage._jitted.name, rerun)
+        out = dispatch.run_program(self._program, buffers, self._label, rerun)
         results = self._program.wrap(out)
         n = self.out_tree.num_leaves
         write_back(args, self._lowered._written, results[n:])
@@ -683,7 +663,7 @@ def _spec_call(jitted: Jitted, args: Any, kwargs: Any) -> tuple[Call, TracedCall
             raise core.leak_error(x)
     names = ArgNames(jitted.fun, call.in_tree, call.positions)
     avals = tuple(avals_like(call.leaves, jitted.fun, names))
-    mesh = block_mesh() if jitted.uses_mesh_block else config.MESH.value
+    mesh = block_mesh() if jitted.options.uses_mesh_block else config.MESH.value
     with mesh_made_current(mesh):
         return call._replace(mesh=mesh), jitted.trace_avals(call, avals)
 

@@ -16,16 +16,16 @@ from ..prims.device_put import Copy
 from ..prims.layout import layout_constraint_p
 from ..prims.sharding_constraint import check_not_manual
 from ..runtime.arrays import array as arrays
-from ..runtime.arrays import device_put as placing
 from ..runtime.arrays import transfers
 from ..runtime.arrays.array import ARRAYS, Array, ArrayImpl, base_array
 from ..runtime.backends import client, guards
 from ..runtime.backends import jaxlib_compat as compat
+from ..runtime.running import device_put as placing
+from ..runtime.running.resharding import array_with_layout
 from ..runtime.sharding import shardings
 from ..runtime.sharding.layouts import AutoLayout, Format, Layout
 from ..runtime.sharding.mesh import Mesh, mesh_of_specs
 from ..runtime.sharding.partition_spec import UNCONSTRAINED, PartitionSpec
-from ..runtime.sharding.partitioned_placement import array_with_layout
 from ..types.avals import shaped
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ from ..control import hijax_values
 from ..control.arguments import ArgNames, Statics, check_callable, resolve_statics
 from ..control.calls.jit import jitted_of
 from ..control.calls.jit_shardings import current_layout
-from ..control.calls.jitted import Jitted, invalid_argument_message
+from ..control.calls.jitted import JitOptions, Jitted, invalid_argument_message
 from ..control.flat import FlatCall
 from ..control.refs.discharge import check_closed_over, check_passed_once
 from ..ir import core
@@ -343,7 +343,7 @@ def make_jaxpr(
             " static shapes."
         )
     statics = resolve_statics(fun, static_argnums, None, "static")
-    jitted = Jitted(fun, Statics(statics.nums, ()), inline_traced=True)
+    jitted = Jitted(fun, Statics(statics.nums, ()), options=JitOptions(inline_traced=True))
     outer = tuple((name, size) for name, size in axis_env or ())
 
     @wraps(fun, name="make_jaxpr({fun})")

@@ -10,13 +10,14 @@ import numpy as np
 from ..base import errors, tree
 from ..prims.sharding_constraint import broadcast_sharding_prefix
 from ..runtime.arrays import array as arrays_of
-from ..runtime.arrays import device_put, transfers
+from ..runtime.arrays import transfers
 from ..runtime.arrays.array import ARRAYS, base_array
 from ..runtime.backends import jaxlib_compat as compat
 from ..runtime.lowering.context import physical
-from ..runtime.sharding import partitioned_placement, shardings
+from ..runtime.running import device_put
+from ..runtime.running.resharding import array_with_layout
+from ..runtime.sharding import shardings
 from ..runtime.sharding.layouts import Format
-from ..runtime.sharding.partitioned_placement import array_with_layout
 from ..types import dtypes
 from ..types.avals import MemorySpace, shaped
 
@@ -197,7 +198,7 @@ def make_array_from_single_device_arrays(
         return device_put.put_value(shards[0], sharding)
     space = MemorySpace.of_kind(sharding.memory_kind)
     aval = shaped(shape, arrays[0].dtype, arrays[0].weak_type, space)
-    return partitioned_placement.assemble(aval, sharding, list(map(base_array, shards)))
+    return device_put.assemble(aval, sharding, list(map(base_array, shards)))
 
 
 def _by_device(

@@ -22,13 +22,13 @@ from ..prims.host_local import (
     host_local_array_to_global_array_p,
 )
 from ..prims.sharding_constraint import broadcast_sharding_prefix
-from ..runtime.arrays import device_put
 from ..runtime.arrays.array import ARRAYS
 from ..runtime.backends import client
 from ..runtime.backends.cluster import state
+from ..runtime.running import device_put
 from ..runtime.sharding.mesh import Mesh
 from ..runtime.sharding.partition_spec import PartitionSpec
-from ..runtime.sharding.partitioned_placement import mesh_of
+from ..runtime.sharding.placement import mesh_of
 from ..runtime.sharding.shardings import NamedSharding
 
 if TYPE_CHECKING:

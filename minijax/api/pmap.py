@@ -15,16 +15,15 @@ from ..base.source import wraps
 from ..base.tracebacks import simplify
 from ..control.arguments import ArgNames, Statics, as_tuple, check_callable
 from ..control.calls import pmap as replicas
-from ..control.calls.cpp_dispatch import dispatcher
-from ..control.calls.jitted import Call, Jitted, TracedCall, touches_references
+from ..control.calls.cpp_dispatch import dispatcher, fast_path
+from ..control.calls.jitted import Call, JitOptions, Jitted, TracedCall, touches_references
 from ..control.calls.pmap import AxisName, xla_pmap_p
 from ..control.mapped_axes import Mapped, result_axis
-from ..control.refs.discharge import values_of, write_back
 from ..ir import core
 from ..ir.core import EVAL, STATE, Tracer
 from ..passes.ad_util import mapped_aval, unmapped_aval
 from ..runtime.running import pacing
-from ..runtime.sharding import shardings
+from ..runtime.running.program import Form, Program, Request
 from .aot import Compiled, Lowered, Traced
 from .devices import Device
 from .eval_shape import aval_like
@@ -81,7 +80,7 @@ def pmap(
             f"`static_broadcasted_argnums` {list(statics.nums)} and `donate_argnums`"
             f" {list(donate.nums)} cannot intersect, but both have {sorted(both)}."
         )
-    jitted = Jitted(fun, statics, donate, transform="pmap")
+    jitted = Jitted(fun, statics, donate, JitOptions(transform="pmap"))
     name = AxisName() if axis_name is None else axis_name
     chosen = _check_devices(devices)
 
@@ -135,13 +134,12 @@ def pmap(
             for x in call.leaves:
                 if isinstance(x, Tracer):
                     raise core.leak_error(x)
-        out = xla_pmap_p.bind(*traced.hoisted, *call.leaves, **params)
-        result = tree.unflatten(traced.out_tree, out)
         if not eager or touches_references(traced, call):
-            return result, None, False
-        program = replicas.program_of(params)
-        fast = program.fast_path(call.leaves, params["in_axes"], result, starts_in_cpp)
-        return result, fast, False
+            out = xla_pmap_p.bind(*traced.hoisted, *call.leaves, **params)
+            return tree.unflatten(traced.out_tree, out), None, False
+        program, out = replicas.run(call.leaves, params)
+        result = tree.unflatten(traced.out_tree, out)
+        return result, fast_path(program, call.leaves, result, starts_in_cpp), False
 
     def slow(*args: Any, **kwargs: Any) -> Any:
         return miss(*args, **kwargs)[0]
@@ -295,48 +293,20 @@ class PmapStage(Traced):
 class PmapLowered(Lowered):
     """A pmapped function lowered to StableHLO: `as_text()`, `compile()`."""
 
-    _stage: PmapStage
+    def _request(self, stage: Any, platforms: Any, portable: bool) -> tuple[Request, Form]:
+        self._captured, self._written = stage.captured, stage.written
+        self._donated = stage.by_value["donated_invars"]
+        request = replicas.request_of(stage.by_value)
+        return request._replace(options=request.options._replace(is_aot=True)), Form()
 
-    def __init__(self, stage: PmapStage) -> None:
-        self._stage = stage
-        params = stage.by_value
-        devices = replicas.choose_devices(params["devices"], params["backend"])
-        self._replicas = replicas.lower_pmap(devices, params)
-        self._lowered = self._replicas.lowered
-        self._donated = params["donated_invars"]
-
-    def compile(self, compiler_options: dict[str, Any] | None = None) -> PmapCompiled:
-        """Compile for the chosen devices."""
-        return PmapCompiled(self, self._replicas.compile(compiler_options, True))
+    def _compiled(self, program: Program, compiler_options: Any) -> Compiled:
+        return PmapCompiled(self, program, compiler_options)
 
 
 class PmapCompiled(Compiled):
     """A compiled pmap, called with arguments of the types it was compiled for."""
 
-    _lowered: PmapLowered
-    _program: replicas.ReplicatedProgram
+    _label = replicas.LABEL
 
-    @property
-    def input_shardings(self) -> Any:
-        stage = self._lowered._stage
-        axes = stage.params["in_axes"][len(stage.captured) :]
-        return tree.unflatten(self.in_tree, map(self._sharding, axes))
-
-    @property
-    def output_shardings(self) -> Any:
-        params = self._lowered._stage.params
-        return tree.unflatten(self.out_tree, map(self._sharding, params["out_axes"]))
-
-    def _sharding(self, axis: int | None) -> shardings.Sharding:
-        return self._program.layout(axis)
-
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        leaves = self.checked_leaves(args, kwargs)
-        stage = self._lowered._stage
-        args = (*stage.captured, *leaves)
-        values = values_of(args, [isinstance(x, core.Reference) for x in args])
-        params = stage.by_value
-        out = self._program(values, params["in_axes"], params["donated_invars"])
-        n = self.out_tree.num_leaves
-        write_back(args, stage.written, out[n:])
-        return tree.unflatten(self.out_tree, out[:n])
+    def check_placement(self, leaves: list[Any]) -> None:
+        """Accept any arguments: `pmap` moves them to its devices."""

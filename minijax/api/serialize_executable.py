@@ -19,10 +19,10 @@ from ..base import errors, tree
 from ..runtime.backends import client as clients
 from ..runtime.backends import jaxlib_compat as compat
 from ..runtime.running import compile as compiler
-from ..runtime.running import dispatch
-from ..runtime.sharding import placement
+from ..runtime.running.device_put import retained_constant
+from ..runtime.running.program import Program
 from ..runtime.sharding.mesh import Mesh
-from ..runtime.sharding.partitioned_placement import PartitionedPlacement, partitioned_placement
+from ..runtime.sharding.placement import on_device, partitions
 from ..runtime.sharding.shardings import NamedSharding
 from .aot import ArgInfo, Compiled
 from .eval_shape import struct_of
@@ -58,7 +58,7 @@ def serialize(compiled: Compiled) -> tuple[bytes, Any, Any]:
             tries=["pass its value, and return the new one"],
         )
     is_loaded = isinstance(lowered, _LoadedStages)
-    has_callbacks = not is_loaded and lowered._lowered.callbacks
+    has_callbacks = not is_loaded and lowered._lowered.module.callbacks
     if has_callbacks or not program.stable or program.ordered:
         raise errors.value_error(
             "Compilation does not support serialization",
@@ -68,19 +68,22 @@ def serialize(compiled: Compiled) -> tuple[bytes, Any, Any]:
     placement, executable = program.placement, program.executable
     if is_loaded:
         code = lowered.code
-    elif compat.is_compile_only(placement.device.client):
+    elif placement.is_compile_only:
         code = executable.serialize()
     else:
         # An executable that was loaded from the disk cache cannot be serialized again.
         executable = compiler.compile_anew(
-            lowered._lowered.module,
+            lowered._lowered.module.module,
             placement.devices,
-            len(placement.devices),
-            compiled._options,
+            placement.num_partitions,
+            {
+                **dict(lowered._lowered.request.options.compiler),
+                **(compiled._compiler_options or {}),
+            },
         )
         code = placement.device.client.serialize_executable(executable)
     mesh_and_shardings = None
-    if isinstance(placement, PartitionedPlacement):
+    if placement.mesh is not None:
         outs = program.out_shardings if placement.outs is None else placement.outs
         mesh_and_shardings = (
             placement.mesh.axis_sizes,
@@ -88,14 +91,14 @@ def serialize(compiled: Compiled) -> tuple[bytes, Any, Any]:
             placement.mesh.axis_types,
             *(list(map(_sharding_state, row)) for row in (placement.ins, outs)),
         )
-    consts = lowered.consts if is_loaded else map(np.asarray, lowered._lowered.consts)
+    consts = lowered.consts if is_loaded else map(np.asarray, lowered._lowered.module.consts)
     state = {
         "code": code,
         "name": lowered._stage._jitted.name,
         "ids": [d.id for d in placement.devices],
-        "lies": mesh_and_shardings,
-        "committed": program.committed,
-        "kept": list(lowered._kept_indices),
+        "mesh": mesh_and_shardings,
+        "committed": placement.committed,
+        "kept": list(compiled._kept_indices),
         "arguments": list(lowered._stage.arg_types),
         "results": list(program.out_avals),
         "donated": tuple(lowered._donated),
@@ -124,8 +127,7 @@ class _LoadedStages:
         self.name, self.code = state["name"], state["code"]
         self.in_tree, self.out_tree = in_tree, out_tree
         self.arg_types = state["arguments"]
-        self._kept_indices, self._donated = state["kept"], state["donated"]
-        self.consts = self._consts = state["consts"]
+        self._donated, self.consts = state["donated"], state["consts"]
         self._written = (False,) * len(self.arg_types)
         self.in_avals = tree.unflatten(in_tree, self.arg_types)
         infos = map(ArgInfo, self.arg_types, self._donated)
@@ -185,25 +187,20 @@ def deserialize_and_load(
     executable = compat.with_lapack(
         backend.deserialize_executable, state["code"], device_list, options
     )
-    target: Any = placement.placement(devices[0])
-    if state["lies"] is not None:
-        sizes, names, types, ins, outs = state["lies"]
+    target = on_device(devices[0], state["committed"])
+    if state["mesh"] is not None:
+        sizes, names, types, ins, outs = state["mesh"]
         grid = np.array(devices, dtype=object).reshape(sizes)
         mesh = Mesh(grid, names, axis_types=types)
-        target = partitioned_placement(
+        target = partitions(
             mesh, *([_sharding_from_state(mesh, s) for s in row] for row in (ins, outs))
         )
-    consts = [dispatch.retained_constant(c, target) for c in state["consts"]]
-    program = dispatch.Program(
-        executable,
-        consts,
-        state["kept"],
-        len(state["arguments"]),
-        state["results"],
-        target,
-        state["committed"],
-        has_custom_layouts=True,
-    )
+    consts = [retained_constant(c, target) for c in state["consts"]]
+    kept, results = state["kept"], state["results"]
+    # The executable has the layouts.
+    target = target.with_layouts([None] * len(kept), [None] * len(results))
+    all_kept = len(kept) == len(state["arguments"]) and not consts
+    program = Program(executable, target, results, (), consts, None if all_kept else kept)
     stages: Any = _LoadedStages(state, in_tree, out_tree)
     return Compiled(stages, program)
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from ..base import errors, tree
 from ..base.source import wraps
 from ..control.arguments import NO_STATICS, check_callable
-from ..control.calls.jitted import Jitted
+from ..control.calls.jitted import JitOptions, Jitted
 from ..control.calls.shard_map import shard_map_p
 from ..control.calls.shard_map_types import SpecChecks, scope, shard_aval, vary_as
 from ..ir import core
@@ -95,7 +95,7 @@ def shard_map(
         spec_checks = SpecChecks(f, current_mesh, manual)
         jitted = jitted_by_mesh.get((current_mesh, manual))
         if jitted is None:
-            jitted = Jitted(f, NO_STATICS, NO_STATICS, transform="shard_map")
+            jitted = Jitted(f, NO_STATICS, options=JitOptions(transform="shard_map"))
             jitted_by_mesh[current_mesh, manual] = jitted
         call = jitted.split(args, {})
         avals = [jitted.aval_of(x, i, call) for i, x in enumerate(call.leaves)]

@@ -12,7 +12,7 @@ from jaxlib import _jax
 
 from ..base import tree
 from ..runtime.backends import jaxlib_compat as compat
-from ..runtime.sharding.placement import placement
+from ..runtime.sharding.placement import on_device
 from ..runtime.sharding.shardings import SingleDeviceSharding
 from ..types.avals import shaped
 
@@ -38,7 +38,7 @@ class _RequestedType:
         self.shape, self.dtype, self.weak_type = aval.shape, aval.dtype, False
         sharding = struct.sharding
         if isinstance(sharding, SingleDeviceSharding):
-            self.sharding = placement(sharding.devices[0]).sharding_of(aval, True)
+            self.sharding = on_device(sharding.devices[0]).sharding_of(aval)
         else:
             self.sharding = sharding.cpp_sharding(len(aval.shape))
 

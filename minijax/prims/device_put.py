@@ -14,8 +14,8 @@ from ..base import errors
 from ..ir.core import ByPlatform, Primitive, aval_of
 from ..ir.facts import Facts, KeyUse
 from ..passes.ad_util import Zero
-from ..runtime.arrays import device_put
 from ..runtime.backends import jaxlib_compat as compat
+from ..runtime.running import device_put
 from ..runtime.sharding import shardings
 from ..types.avals import DEVICE, HOST_KINDS, MemorySpace
 from .shape.concatenation import linear_many_jvp

@@ -14,10 +14,9 @@ import numpy as np
 from ..base import errors
 from ..ir.core import Primitive
 from ..ir.facts import Facts
-from ..runtime.arrays import device_put
 from ..runtime.arrays.array import ARRAYS, base_array
 from ..runtime.arrays.shards import shard_buffers
-from ..runtime.sharding import partitioned_placement
+from ..runtime.running import device_put
 from ..runtime.sharding.mesh import Mesh
 from ..runtime.sharding.partition_spec import PartitionSpec
 from ..runtime.sharding.shardings import NamedSharding
@@ -162,7 +161,7 @@ def _regroup(
     placed = device_put.put_value(x, src_sharding)
     aval = _regrouped_aval(placed.aval, src_sharding, dst_sharding)
     buffers = shard_buffers(base_array(placed))
-    return partitioned_placement.assemble(aval, dst_sharding, buffers)
+    return device_put.assemble(aval, dst_sharding, buffers)
 
 
 def ltg_batcher(

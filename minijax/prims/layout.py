@@ -10,9 +10,9 @@ from ..ir.facts import FORWARDS, Facts
 from ..passes.batch import lane_to_front
 from ..runtime.arrays import array as arrays
 from ..runtime.arrays.operands import to_array
+from ..runtime.running.resharding import array_with_layout
 from ..runtime.sharding import placement
 from ..runtime.sharding.layouts import Layout, check_tiles
-from ..runtime.sharding.partitioned_placement import array_with_layout
 from .elementwise import linear_jvp
 from .sharding_specs import first_operand_specs
 

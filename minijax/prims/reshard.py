@@ -15,8 +15,8 @@ from ..ir.core import Primitive
 from ..ir.facts import Facts
 from ..passes.ad_util import Zero
 from ..runtime.arrays.array import base_array, wrap
-from ..runtime.arrays.device_put import put_value
 from ..runtime.backends import jaxlib_compat as compat
+from ..runtime.running.device_put import put_value
 from ..runtime.sharding.partition_spec import PartitionSpec
 from ..runtime.sharding.shardings import NamedSharding, has_custom_layout, user_sharding_of
 from ..types.type_sharding import spec_of

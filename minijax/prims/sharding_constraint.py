@@ -15,19 +15,18 @@ from ..ir.core import Primitive
 from ..ir.facts import FORWARDS, Facts, KeyUse
 from ..passes.ad_util import Zero, instantiate
 from ..passes.batch import lane_to_front
-from ..runtime.arrays import device_put
-from ..runtime.running import dispatch
-from ..runtime.sharding import mesh as meshes
-from ..runtime.sharding.layouts import Format, Layout
-from ..runtime.sharding.mesh import Mesh
-from ..runtime.sharding.partition_spec import UNCONSTRAINED, PartitionSpec, axes_of
-from ..runtime.sharding.partitioned_placement import (
+from ..runtime.running import device_put, dispatch
+from ..runtime.running.device_assignment import (
     committed_devices,
     describe_argument,
     describe_devices,
     incompatible_devices_error,
-    multi_device_sharding,
 )
+from ..runtime.running.device_put import multi_device_sharding
+from ..runtime.sharding import mesh as meshes
+from ..runtime.sharding.layouts import Format, Layout
+from ..runtime.sharding.mesh import Mesh
+from ..runtime.sharding.partition_spec import UNCONSTRAINED, PartitionSpec, axes_of
 from ..runtime.sharding.shardings import UNSPECIFIED, NamedSharding, Sharding
 from ..types.type_sharding import spec_of
 from .layout import with_layout_constraint

@@ -178,7 +178,7 @@ def verify(f: Callable[..., Any]) -> Callable[..., VerifyReport]:
                 tries=["shard_map in place of pmap", "verify the mapped function"],
             )
         jitted = jitted_of(f)
-        options = {} if jitted is None else dict(jitted.options)
+        options = {} if jitted is None else dict(jitted.options.compiler)
         jaxpr, consts = program.jaxpr, program.closed.consts
         return _Verifier(jaxpr, consts, program.leaves, options).report(
             tree.structure(program.shapes)

@@ -8,14 +8,14 @@ from typing import Any
 import numpy as np
 
 from ..runtime.backends import jaxlib_compat as compat
-from ..runtime.sharding import partitioned_placement
+from ..runtime.running.device_put import assemble
 from ..types.avals import AbstractToken, ShapedArray
 from .programs import Token
 
 
 def _array_of(aval: Any, sharding: Any, committed: bool) -> Callable[[Any], Any]:
     """Return a function that makes an array from shards, in the sharding's device order."""
-    return lambda shards: partitioned_placement.assemble(aval, sharding, list(shards))
+    return lambda shards: assemble(aval, sharding, list(shards))
 
 
 def _token_of(aval: Any, sharding: Any, committed: bool) -> Callable[[Any], Any]:

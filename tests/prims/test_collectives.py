@@ -15,6 +15,8 @@ from minijax.prims.collectives.psum import axis_index, axis_size, pmax, pmean, p
 from minijax.prims.math.algebraic import add, mul
 from minijax.prims.shape.shapes import copy, move_axis, reshape
 from minijax.runtime.lowering.lower_jaxpr import lower_jaxpr
+from minijax.runtime.sharding import placement as placements
+from minijax.sharding import Mesh, NamedSharding, PartitionSpec
 from minijax.types.avals import shaped
 
 GROUPS = [[0, 2], [3, 1]]
@@ -360,7 +362,10 @@ def test_ragged_all_to_all_is_an_operation_on_other_platforms():
         closed = stage_closed(
             lambda *a: [ragged_all_to_all(*a, axis_name="i")], [x, x, k, k, k, k]
         )
-        module = lower_jaxpr(closed, "f", "cuda", replicas=4, axes=ONE).module
+        devices = mj.devices()[:4]
+        every = [NamedSharding(Mesh(devices, "i"), PartitionSpec())] * 6
+        placement = placements.replicas(devices, every[0].mesh, every, every[:1], ONE)
+        module = lower_jaxpr(closed, "f", "cuda", placement=placement).module
         for bad, text in (((x, x, k, k, k, x), "integer"), ((x, k, k, k, k, k), "equal")):
             with pytest.raises(ValueError, match=text):
                 stage_closed(lambda *a: [ragged_all_to_all(*a, axis_name="i")], bad)

@@ -8,6 +8,8 @@ import minijax as mj
 import minijax.numpy as jnp
 from minijax import lax
 from minijax.memory import Space
+from minijax.runtime.arrays import transfers
+from minijax.runtime.running import device_put
 from minijax.sharding import Mesh, NamedSharding, SingleDeviceSharding
 from minijax.sharding import PartitionSpec as P
 
@@ -277,3 +279,16 @@ def test_eager_callbacks_take_sharded_arrays():
     out = mj.pure_callback(lambda v, n: np.asarray(v) * n, shape, x, 2)
     assert out.devices() == set(mj.devices())
     np.testing.assert_array_equal(out + x, 3 * VALUE)
+
+
+@pytest.mark.parametrize("target", ["x, y", "y", "back", "few", "others"])
+def test_shards_from_device_to_device(target, monkeypatch):
+    """Arrays in the memory of an accelerator do not pass through the host."""
+    monkeypatch.setattr(device_put, "_is_away_from_host", lambda buffer, sharding: True)
+    monkeypatch.setattr(transfers, "host_value", None)
+    x = jnp.asarray(VALUE)
+    y = mj.device_put(x, PLACES[target])
+    monkeypatch.undo()
+    assert y.sharding == PLACES[target] and y.aval == mj.device_put(VALUE, PLACES[target]).aval
+    np.testing.assert_array_equal(y, VALUE)
+    np.testing.assert_array_equal(mj.jit(jnp.negative)(y), -VALUE)

@@ -31,8 +31,9 @@ import minijax.numpy as jnp
 from minijax.control.calls.jitted import Jitted
 from minijax.ir import core
 from minijax.runtime.running import compile as compiler
-from minijax.runtime.running import dispatch
-from minijax.runtime.sharding import device_assignment
+from minijax.runtime.running import device_assignment, dispatch, program
+from minijax.runtime.running.program import Options, Request
+from minijax.runtime.sharding.placement import default_placement
 
 # %% [markdown]
 # ## Thirty lines to try: a jit of your own
@@ -48,10 +49,11 @@ def my_jit(f):
         if core.STATE.trace is not core.EVAL:
             return f(*args)  # inside another transformation: call f itself
         key = tuple(map(core.aval_of, args))
-        buffers, placement, committed = device_assignment.place_values(args, "call")
+        buffers, placement = device_assignment.place_values(args, "call")
         if key not in programs:
             closed = jax.make_jaxpr(f)(*args)
-            programs[key] = dispatch.compile_jaxpr(closed, "call", placement, committed)
+            request = Request(closed, placement, (), Options("call"))
+            programs[key] = dispatch.compile_request(request)
         (out,) = programs[key](buffers)
         return out
 
@@ -71,6 +73,20 @@ assert len(jitted.programs) == 1  # the same types, other numbers
 jitted(x[:2])
 assert len(jitted.programs) == 2
 assert jnp.allclose(jax.vmap(jitted)(jnp.stack([x, x])), jnp.stack([wave(x)] * 2))
+
+# %% [markdown]
+# The two steps between are the same for every program of the library, whether `jit`, one
+# eager operation, `pmap` or `device_put` requests it. A *request* is a jaxpr, a placement
+# (devices, and the sharding of each operand and result), the donated operands, and
+# options. `lower` makes a module of it, and `compile_lowered` a `Program`, which is called
+# with arrays.
+
+# %%
+request = Request(jax.make_jaxpr(wave)(x), default_placement(), (), Options("wave"))
+lowered = program.lower(request)
+assert "stablehlo.sine" in str(lowered.module.module)
+(y,) = program.compile_lowered(lowered, consts=())([x])
+assert jnp.allclose(y, wave(x))
 
 # %% [markdown]
 # ## What the library adds

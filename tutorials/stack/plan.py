@@ -44,6 +44,8 @@ PLAN = [
         "Which caches does a call use?",
         [
             "control/calls/jitted.py",
+            "runtime/sharding/placement.py",
+            "runtime/running/program.py",
             "runtime/running/dispatch.py",
             "runtime/running/compile.py",
         ],

@@ -26,7 +26,6 @@ from ...prims.sizes import dim_as_value_p as dim_as_value_p  # symbolic sizes as
 from ...runtime.backends import client
 from ...runtime.lowering import portable_artifact
 from ...runtime.sharding.mesh import AbstractMesh, Mesh
-from ...runtime.sharding.partitioned_placement import PartitionedPlacement
 from ...runtime.sharding.shardings import NamedSharding
 from ...symbolic.dims import SymbolicDim, dimension_variables, is_symbolic_dim
 from ...symbolic.parser import SymbolicScope, symbolic_shape
@@ -466,7 +465,7 @@ def _exported(
             why="references belong to this process.",
             tries=["pass values, and return the new ones"],
         )
-    if lowered._lowered.callbacks:
+    if lowered._lowered.module.callbacks:
         raise errors.error(
             NotImplementedError,
             "serialization of host_callbacks is not yet implemented",
@@ -476,19 +475,18 @@ def _exported(
         )
     module = lowered.compiler_ir()
     portable_artifact.check_calls(module, [t for c in checks if (t := c.is_custom_call())])
-    placement = lowered._placement
-    is_multi_device = isinstance(placement, PartitionedPlacement)
+    placement, kept_indices = lowered._lowered.placement, lowered._lowered.kept_indices
     ins: list[Any] = [None] * len(in_avals)
     outs: Sequence[Any] = [None] * len(out_avals)
-    if isinstance(placement, PartitionedPlacement):
-        for k, i in enumerate(lowered._kept_indices):
+    if placement.is_spmd:
+        for k, i in enumerate(kept_indices):
             ins[i] = _abstract(placement.ins[k])
         if placement.outs is not None:
             outs = list(map(_abstract, placement.outs))
     polymorphic = len(platforms) > 1 or lowered._symbolic
     ordered: list[Any] = []
     unordered: list[Any] = []
-    for effect in lowered._closed.effects:
+    for effect in lowered._lowered.jaxpr.effects:
         (ordered if getattr(effect, "ordered", False) else unordered).append(effect)
     return Exported(
         fun_name=stage.fun_name,
@@ -506,12 +504,14 @@ def _exported(
         ordered_effects=tuple(ordered),
         unordered_effects=tuple(unordered),
         disabled_safety_checks=checks,
-        mlir_module_serialized=portable_artifact.to_bytes(module, polymorphic, is_multi_device),
+        mlir_module_serialized=portable_artifact.to_bytes(
+            module, polymorphic, placement.is_spmd
+        ),
         calling_convention_version=_calling_convention(),
-        module_kept_var_idx=tuple(lowered._kept_indices),
+        module_kept_var_idx=tuple(kept_indices),
         uses_global_constants=polymorphic,
         _get_vjp=functools.partial(
-            _export_vjp, stage.jaxpr, rules, placement.devices if is_multi_device else ()
+            _export_vjp, stage.jaxpr, rules, placement.devices if placement.is_spmd else ()
         ),
     )
 

@@ -34,11 +34,11 @@ from ...runtime.arrays import transfers
 from ...runtime.arrays.operands import to_array
 from ...runtime.backends import jaxlib_compat as compat
 from ...runtime.lowering import context
-from ...runtime.running import dispatch
-from ...runtime.running.callback_errors import Failures
-from ...runtime.sharding import device_assignment, placement
+from ...runtime.lowering.callback_errors import Failures
+from ...runtime.running import device_assignment, dispatch
+from ...runtime.running.device_put import put_result
+from ...runtime.sharding import placement
 from ...runtime.sharding.partition_spec import PartitionSpec
-from ...runtime.sharding.partitioned_placement import PartitionedPlacement, put_sharded
 from ...runtime.sharding.shardings import OneOf, SingleDeviceSharding
 from ...types import dtypes
 from ...types.avals import shaped
@@ -374,22 +374,16 @@ def flat_call(
 
 def _run_on_host(name: str, callback: Any, args: Sequence[Any], avals: Any) -> list[Any]:
     """Evaluate a callback without a program; results have the operands' placement."""
-    placement_of_args, committed = device_assignment.common_placement(args, name)
+    target = device_assignment.common_placement(args, name)
     fun = getattr(callback, "fun", callback)
     try:
-        out = callback(*host_arguments(args, placement_of_args))
+        out = callback(*host_arguments(args, target))
         values = _checked(name, fun, out, avals, bool(config.X64.value))
     except Exception as e:
         raise compat.RuntimeFailure(
             f"INTERNAL: CpuCallback error calling callback: {traceback.format_exc()}"
         ) from e
-    if isinstance(placement_of_args, PartitionedPlacement):
-        buffers = [put_sharded(v, placement_of_args.replicated) for v in values]
-    else:
-        buffers = [
-            transfers.put_numpy(v, a, placement_of_args, committed)
-            for v, a in zip(values, avals, strict=True)
-        ]
+    buffers = [put_result(v, a, target) for v, a in zip(values, avals, strict=True)]
     for check in dispatch.checks:
         check(name, buffers)
     return buffers
@@ -397,9 +391,9 @@ def _run_on_host(name: str, callback: Any, args: Sequence[Any], avals: Any) -> l
 
 def host_arguments(args: Sequence[Any], target: Any) -> list[Any]:
     """Return the operands of an evaluated callback, all as arrays."""
-    if isinstance(target, PartitionedPlacement):
+    if target.mesh is not None:
         target = placement.default_placement()
-    return [x if type(x) in arrays.ARRAYS else to_array(x, target) for x in args]
+    return [x if type(x) in arrays.ARRAYS else to_array(x, target.uncommitted) for x in args]
 
 
 # ----------------------------------------------------------------------- pure_callback

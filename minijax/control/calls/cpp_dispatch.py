@@ -18,12 +18,13 @@ import numpy as np
 from ...base import config, tree
 from ...ir import core
 from ...runtime.arrays import transfers
-from ...runtime.arrays.array import ARRAYS, base_array
+from ...runtime.arrays.array import ARRAYS, KeyArray, base_array, foreign
 from ...runtime.backends import jaxlib_compat as compat
 from ...runtime.lowering import context
 from ...runtime.running import dispatch, pacing
-from ...runtime.sharding import placement
-from ...runtime.sharding.partitioned_placement import PartitionedPlacement, put_sharded
+from ...runtime.running.device_put import put_sharded
+from ...runtime.running.program import Program
+from ...runtime.sharding.placement import Placement
 from ...runtime.sharding.shardings import has_custom_layout, user_sharding_of
 from ...types.avals import DEVICE
 from ..arguments import Statics
@@ -90,79 +91,62 @@ def dispatcher(
 
 
 def fast_path(
-    program: dispatch.Program, leaves: Sequence[Any], result: Any, starts_in_cpp: bool
-) -> Any:
+    program: Program, leaves: Sequence[Any], result: Any, starts_in_cpp: bool
+) -> FastpathData | None:
     """Return the data for C++ to run a program on values of these types, or None.
 
     starts_in_cpp: `pacing.starts_in_cpp()` when the call began.
     """
     watched = dispatch.checks and dispatch.is_nan_check_enabled()
-    if not program.stable or watched or not _native(leaves, program):
+    if not program.stable or watched:
         return None
     if program.pace is not None and not starts_in_cpp:
         return None
     # C++ compares shardings, not layouts: Python must check these at each call.
     if program.operand_layouts is not None and any(program.operand_layouts):
         return None
-    n = len(leaves)
+    n, m = len(leaves), len(program.consts)
     kept_indices = range(n) if program.kept_indices is None else program.kept_indices
+    operands = [leaves[i] for i in kept_indices]
+    if not _native(operands, program.placement):
+        return None
     bits = [False] * n
     for i in kept_indices:
         bits[i] = True
-    m = len(program.consts)
-    sharding = program.in_sharding
-    program_placement: Any = program.placement
-    if isinstance(program_placement, PartitionedPlacement):
-        cpp_shardings = [b._sharding for b in program.consts]
-        cpp_shardings += [
-            program_placement.sharding_in(k).cpp_sharding(
-                context.physical(core.aval_of(x)).ndim
-            )
-            for k, x in enumerate(leaves[i] for i in kept_indices)
-        ]
-    else:
-        cpp_shardings = [sharding] * m
-        cpp_shardings += [_sharding_of(leaves[i], sharding) for i in kept_indices]
+    placement = program.placement
+    in_shardings = [b._sharding for b in program.consts]
+    in_shardings += [_cpp_sharding(x, placement, k) for k, x in enumerate(operands)]
     return FastpathData(
         program.executable,
         pacing.result_tree(result, program.pace),
-        cpp_shardings,
+        in_shardings,
         program.out_shardings,
         list(map(context.physical, program.out_avals)),
-        [program.committed] * len(program.out_avals),
+        [placement.committed] * len(program.out_avals),
         [True] * m + bits,
-        [None] * (m + len(kept_indices)),
+        [None] * (m + len(operands)),
         program.consts,
     )
 
 
-def _sharding_of(x: Any, sharding: Any) -> Any:
-    """Return an argument's C++ sharding: its own in host memory, else the program's."""
-    on_host = type(x) in ARRAYS and x.aval.memory_space is not DEVICE
-    return x._sharding if on_host else sharding
+def _cpp_sharding(x: Any, placement: Placement, k: int) -> Any:
+    """Return the C++ sharding in which operand number `k` of a program is passed to it."""
+    if type(x) in ARRAYS:
+        over_mesh = placement.mesh is not None and placement.accepts(k, base_array(x))
+        if over_mesh or (placement.mesh is None and x.aval.memory_space is not DEVICE):
+            return base_array(x)._sharding
+    return placement.cpp_sharding_in(k, context.physical(core.aval_of(x)))
 
 
 _C_TYPES = (np.ndarray, bool, int, float, complex)
 
 
-def _native(leaves: Sequence[Any], program: dispatch.Program) -> bool:
-    """Whether C++ can convert and pass these leaves."""
-    program_placement: Any = program.placement
-    partitioned = isinstance(program_placement, PartitionedPlacement)
-    if program.kept_indices is not None:
-        leaves = [leaves[i] for i in program.kept_indices]
+def _native(operands: Sequence[Any], placement: Placement) -> bool:
+    """Whether C++ can pass these operands to a program, converted or as they are."""
     numbers = False
-    for i, x in enumerate(leaves):
-        kind = type(x)
-        if kind in ARRAYS:
-            if partitioned:
-                if not program_placement.has_operand_sharding(i, base_array(x)):
-                    return False
-                continue
-            own_placement = placement.placement_of(x)
-            if own_placement is None or own_placement[0] is not program_placement:
-                return False
-            if has_custom_layout(base_array(x)):
+    for k, x in enumerate(operands):
+        if type(x) in ARRAYS:
+            if not placement.accepts(k, base_array(x)) and not _is_moved(x, placement):
                 return False
         elif is_cpp_convertible(x):
             numbers = True
@@ -171,9 +155,19 @@ def _native(leaves: Sequence[Any], program: dispatch.Program) -> bool:
     if not numbers:
         return True
     # C++ converts numbers with its own x64 flag, and puts them on the program's device.
-    if not program.committed and config.DEFAULT_DEVICE.value is not None:
+    if not placement.committed and config.DEFAULT_DEVICE.value is not None:
         return False
     return sees_x64()
+
+
+def _is_moved(x: Any, placement: Placement) -> bool:
+    """Whether C++ calls `_fallback` for an array that is elsewhere than over the mesh.
+
+    It compares shardings only, so it would take an array in another layout as it is.
+    """
+    if placement.mesh is None or foreign(x) or type(x) is KeyArray:
+        return False
+    return not has_custom_layout(x)
 
 
 def is_cpp_convertible(x: Any) -> bool:
@@ -191,7 +185,7 @@ def sees_x64() -> bool:
 
 
 def _fallback(x: Any, sharding: Any, layout: Any) -> Any:
-    """Put a number or NumPy array on devices as C++ requests."""
+    """Put an operand on devices as C++ requests."""
     if isinstance(sharding, compat.GSPMDSharding):
         return put_sharded(x, user_sharding_of(sharding))
     return transfers.put_numpy(np.asarray(x))

@@ -36,7 +36,7 @@ from ...runtime.running.compile import OF_THIS_PROCESS, bytecode_of
 from ...runtime.sharding import shardings
 from ...runtime.sharding.mesh import Mesh, current_mesh
 from ...runtime.sharding.partition_spec import PartitionSpec
-from ...runtime.sharding.partitioned_placement import partitioned_placement
+from ...runtime.sharding.placement import partitions
 from ...runtime.sharding.shardings import GSPMDSharding, NamedSharding, SingleDeviceSharding
 from ...types.avals import shaped
 from ..arguments import Statics, check_callable, check_values, resolve_statics, signature_of
@@ -199,7 +199,7 @@ def _program(closed: ClosedJaxpr, mesh: Mesh, platform: str) -> bytes:
     """Return the bytecode of a program in which all axes of the mesh are manual."""
     with context.ir, context.unknown:
         module = Module("part", platform, 1, len(mesh.flat))
-        module.placement = partitioned_placement(mesh, ())
+        module.placement = partitions(mesh, ())
         ctx = Lowering(module)
         ctx.axes, ctx.manual = mesh.shape_tuple, frozenset(mesh.axis_names)
         types, outs = map(ctx.type, closed.in_avals), map(ctx.type, closed.out_avals)

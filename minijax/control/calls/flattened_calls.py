@@ -27,7 +27,7 @@ from ...runtime.arrays.array import ArrayImpl, KeyArray
 from ...runtime.arrays.operands import to_buffer
 from ...runtime.backends import jaxlib_compat as compat
 from ...runtime.running import dispatch
-from ...runtime.sharding import placement
+from ...runtime.sharding.placement import on_device, placement_of
 from ...runtime.sharding.shardings import has_custom_layout
 from ..arguments import NO_STATICS, Statics
 from .cpp_dispatch import FastpathData, dispatcher, is_cpp_convertible
@@ -40,11 +40,11 @@ class Signature:
     where: the placement of the leaves.
     """
 
-    __slots__ = ("__weakref__", "keys", "device_placement")
+    __slots__ = ("__weakref__", "keys", "placement")
 
-    def __init__(self, keys: Sequence[tuple[int, Any]], device_placement: Any) -> None:
+    def __init__(self, keys: Sequence[tuple[int, Any]], placement: Any) -> None:
         self.keys = keys
-        self.device_placement = device_placement
+        self.placement = placement
 
 
 # Weak: a signature lives as long as some `Flattened` or route holds it.
@@ -68,24 +68,17 @@ def _compute_signature(flat: Flattened) -> Any:
             x = x._b
         elif type(x) is not ArrayImpl or arrays.foreign(x):
             return False
-        placed = placement.placement_of(x)
-        if placed is None or has_custom_layout(x):
+        own = placement_of(x)
+        if own is None or has_custom_layout(x):
             return False
         avals.append(x.aval)
-        placements.add(placed)
-    devices = {device_placement for device_placement, _ in placements}
-    if len(devices) != 1:
+        placements.add(own)
+    if len({p.uncommitted for p in placements}) != 1:
         return False
-    (device_placement,) = devices
-    key = (
-        flat._structure,
-        tuple(avals),
-        tuple(keys),
-        device_placement,
-        (device_placement, True) in placements,
-    )
+    placement = next((p for p in placements if p.committed), own)
+    key = flat._structure, tuple(avals), tuple(keys), placement
     cached = _signatures.get(key)
-    return cached or _signatures.setdefault(key, Signature(keys, device_placement))
+    return cached or _signatures.setdefault(key, Signature(keys, placement))
 
 
 class Route:
@@ -100,7 +93,7 @@ class Route:
         "out_tree",
         "outs",
         "run",
-        "device_placement",
+        "placement",
     )
 
     def __init__(self, fast: FastpathData, leaves: Sequence[Any], result: Any) -> None:
@@ -119,7 +112,8 @@ class Route:
         self.kept_indices = None if all(bits) else [i for i, b in enumerate(bits) if b]
         read = flat if self.kept_indices is None else [flat[i] for i in self.kept_indices]
         if fast.in_shardings:  # unread arguments may be on other devices
-            self.device_placement = placement.placement(fast.in_shardings[0]._device)
+            device = fast.in_shardings[0]._device
+            self.placement = on_device(device, committed=False)
         self.keys = [k for k, x in enumerate(read) if type(x) is KeyArray]
         self.hosts = [k for k, x in enumerate(read) if type(x) not in (ArrayImpl, KeyArray)]
         # For each result its number of leaves, form and signature; None: a single leaf.
@@ -141,7 +135,7 @@ class Route:
         for k in self.keys:
             buffers[k] = buffers[k]._b
         for k in self.hosts:
-            buffers[k] = to_buffer(buffers[k], self.device_placement)
+            buffers[k] = to_buffer(buffers[k], self.placement)
         try:
             results = self.run(self.consts + buffers)
             out = results.consume_with_handlers(self.handlers)
@@ -293,10 +287,10 @@ def types_of(leaves: Sequence[Any]) -> list[Any] | None:
                 return None
             types.append(sig)
         elif kind is ArrayImpl and not arrays.foreign(x):
-            placed = placement.placement_of(x)
-            if placed is None or has_custom_layout(x):
+            own = placement_of(x)
+            if own is None or has_custom_layout(x):
                 return None
-            types += (x.aval, placed)
+            types += (x.aval, own)
         elif kind is np.ndarray and is_cpp_convertible(x):
             types += (kind, x.dtype, x.shape)
         elif kind is bool or kind is int or kind is float or kind is complex:

@@ -21,7 +21,7 @@ from ...runtime.backends import jaxlib_compat as compat
 from ...runtime.sharding.shardings import UNSPECIFIED
 from ..arguments import check_apart, check_callable, resolve_statics
 from .jit_shardings import JitShardings
-from .jitted import Jitted
+from .jitted import JitOptions, Jitted
 
 # Weak: a jitted function that its user drops must not live on here.
 _jitted: util.WeakIdentitySet[Any] = util.WeakIdentitySet()
@@ -190,18 +190,16 @@ def _make(
     shardings = (
         JitShardings(in_shardings, out_shardings, uses_mesh_block) if requested else None
     )
-    jitted = Jitted(
-        fun,
-        statics,
-        donate,
+    options = JitOptions(
         keep_unused=keep_unused,
         device=chosen_device,
         inline=inline,
-        options=tuple(sorted((compiler_options or {}).items())),
+        compiler=tuple(sorted((compiler_options or {}).items())),
         max_traces=max_traces,
         shardings=shardings,
         uses_mesh_block=uses_mesh_block,
     )
+    jitted = Jitted(fun, statics, donate, options)
     return finish(jitted, fun)
 
 
@@ -289,5 +287,6 @@ def composite(
     if fun is None:
         return lambda f: composite(f, static=static, accepts=accepts, floats=floats)
     statics = resolve_statics(fun, None, static, "static")
-    jitted = Jitted(fun, statics, inline_traced=True, accepts=accepts, floats=floats)
+    options = JitOptions(inline_traced=True, accepts=accepts, floats=floats)
+    jitted = Jitted(fun, statics, options=options)
     return finish(jitted, fun)

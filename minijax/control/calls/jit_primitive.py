@@ -11,7 +11,7 @@ from __future__ import annotations
 import functools
 import time
 import weakref
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from ...base import config, errors, util
@@ -22,8 +22,8 @@ from ...passes.region_rules import def_region_rules
 from ...passes.stage import StageTrace
 from ...prims.sharding_constraint import constrain_evenly
 from ...runtime.lowering import nesting
-from ...runtime.running import dispatch
-from ...runtime.sharding import device_assignment
+from ...runtime.running import device_assignment, dispatch
+from ...runtime.running.program import Options, Program, Request, drop_unused
 from ...runtime.sharding.shardings import Sharding
 from ..refs import discharge
 from ..refs.discharge import FunctionPrimitive
@@ -135,7 +135,7 @@ jit_p.discharge = jit_discharge
 _programs: Any = util.cache(weakref.WeakKeyDictionary())
 _compile_seconds: Any = util.cache(weakref.WeakKeyDictionary())
 # The names of the entries of a program's cache key.
-KEY = ("place", "committed", "donated", "keep_unused", "options", "configuration")
+KEY = ("placement", "donated", *Options._fields, "configuration")
 
 
 def jit_impl(
@@ -151,94 +151,47 @@ def jit_impl(
     """Run a jaxpr as one program."""
     if dispatch.is_host_driven(jaxpr.jaxpr):
         return dispatch.eval_host_driven(jaxpr, args)
-    needed, kept_indices = dispatch.drop_unused(jaxpr, keep_unused)
+    needed, kept_indices = drop_unused(jaxpr, keep_unused)
     requested = device_assignment.requested_placement_of([needed.jaxpr], len(kept_indices))
     chosen_device = None if device is None else device.devices[0]
-    buffers, placement, committed = device_assignment.place_values(
+    buffers, placement = device_assignment.place_values(
         args, name, chosen_device, requested, jaxpr.jaxpr.arg_names, kept_indices=kept_indices
     )
+    options = Options(name, keep_unused=keep_unused, compiler=compiler_options_kvs)
     try:
-        program = program_of(
-            jaxpr, name, placement, committed, donated_invars, keep_unused, compiler_options_kvs
-        )
+        program = program_of(Request(jaxpr, placement, donated_invars, options))
     except nesting.TooDeep:
         if dispatch.is_host_driven(jaxpr.jaxpr):
             return dispatch.eval_host_driven(jaxpr, args)
         raise
     rerun = None if any(donated_invars) else functools.partial(jaxpr, *args)
-    return program.wrap(run_program(program, buffers, name, rerun))
+    return program.wrap(dispatch.run_program(program, buffers, f"jit({name})", rerun))
 
 
 jit_p.impl = jit_p.evaluated(jit_impl)
 
 
-def program_of(
-    jaxpr: ClosedJaxpr,
-    name: str,
-    placement: Any,
-    committed: bool,
-    donated: Sequence[bool],
-    keep_unused: bool,
-    options: tuple[Any, ...],
-    layouts: tuple[list[Any], list[Any]] | None = None,
-) -> dispatch.Program:
-    """Return the compiled program of a jaxpr for a placement, cached with the jaxpr."""
+def program_of(request: Request) -> Program:
+    """Return the compiled program of a request, cached with its jaxpr."""
     if dispatch.checks and dispatch.is_nan_check_enabled():
-        donated = ()  # after a failed check the operands are evaluated again
+        # After a failed check the operands are evaluated again.
+        request = request._replace(donated=())
+    jaxpr, placement, donated, options = request
     programs = _programs.setdefault(jaxpr, {})
-    key = (
-        placement,
-        committed,
-        tuple(donated),
-        keep_unused,
-        options,
-        config.trace_key(),
-    )
-    if layouts is not None:
-        key = (*key, *map(tuple, layouts))
+    key = placement, tuple(donated), *options, config.trace_key()
     program = programs.get(key)
     if program is None:
         began = time.perf_counter()
-        with cache_misses.notify_listeners("compile", name, jaxpr, key, list(programs)):
-            program = programs[key] = dispatch.compile_jaxpr(
-                jaxpr,
-                name,
-                placement,
-                committed,
-                donated=donated if any(donated) else (),
-                keep_unused=keep_unused,
-                overrides=dict(options) or None,
-                layouts=layouts,
-            )
+        with cache_misses.notify_listeners("compile", options.name, jaxpr, key, list(programs)):
+            program = dispatch.compile_request(request)
+            programs[key] = program
         _compile_seconds.setdefault(jaxpr, {})[key] = time.perf_counter() - began
-    return program
+    return program  # type: ignore[no-any-return]
 
 
 def compiled_for(jaxpr: ClosedJaxpr) -> dict[Any, float]:
     """Return the cache keys for which a jaxpr was compiled, with seconds spent."""
     return dict(_compile_seconds.get(jaxpr, {}))
-
-
-def run_program(
-    program: dispatch.Program,
-    buffers: Sequence[Any],
-    name: str,
-    rerun: Callable[[], Any] | None,
-) -> Any:
-    """Run a program on ArrayImpls, with the checks that are enabled.
-
-    `rerun`, if given, evaluates it operation by operation, to find the one that fails
-    a check.
-    """
-    if dispatch.was_execution_forbidden:
-        dispatch.check_execution_allowed(name)
-    try:
-        out = program(buffers)
-    except (RuntimeError, ValueError) as e:
-        raise dispatch.execution_error(e, buffers, program.kept_indices) from None
-    for check in dispatch.checks:
-        check(f"jit({name})", out, rerun)
-    return out
 
 
 # ------------------------------------------------------------------------- closed calls

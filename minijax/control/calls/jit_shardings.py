@@ -11,10 +11,16 @@ from collections.abc import Sequence
 from typing import Any
 
 from ...base import errors, tree
+from ...ir.jaxpr import Jaxpr
 from ...prims.sharding_constraint import broadcast_sharding_prefix, concrete
 from ...runtime.arrays.array import ARRAYS, base_array
-from ...runtime.sharding import layout_conversion
-from ...runtime.sharding.layouts import AutoLayout, Format, Layout
+from ...runtime.sharding.layouts import (
+    AutoLayout,
+    Format,
+    Layout,
+    buffer_layout,
+    layout_mode,
+)
 from ...runtime.sharding.mesh import Mesh, current_mesh
 from ...runtime.sharding.partition_spec import UNCONSTRAINED, PartitionSpec
 from ...runtime.sharding.shardings import UNSPECIFIED, Sharding
@@ -34,7 +40,7 @@ def requested_layout(user_sharding: Any, shape: tuple[int, ...], what: str) -> A
 def current_layout(x: Any) -> Any:
     """Return the layout of an argument or its type; None: the device's default."""
     if type(x) in ARRAYS:
-        return layout_conversion.buffer_layout(base_array(x))
+        return buffer_layout(base_array(x))
     layout = getattr(x, "layout", None)
     if not isinstance(layout, Layout):
         return None
@@ -53,7 +59,7 @@ def argument_layout(user_sharding: Any, x: Any, what: str) -> Any:
         return own
     layout = requested_layout(user_sharding, x.shape if hasattr(x, "shape") else (), what)
     bound = own is not None or (layout is not None and getattr(x, "committed", False))
-    if bound and layout_conversion.layout_mode(own) != layout_conversion.layout_mode(layout):
+    if bound and layout_mode(own) != layout_mode(layout):
         raise errors.value_error(
             "Layout passed to jit does not match the layout on the respective arg. Got"
             f" jit layout: {user_sharding.layout},\narg layout: {x.format.layout} for arg type:"
@@ -61,6 +67,22 @@ def argument_layout(user_sharding: Any, x: Any, what: str) -> Any:
             tries=["device_put(x, format)", "in_shardings=None"],
         )
     return layout
+
+
+def auto_result_layouts(jaxpr: Jaxpr) -> list[Any]:
+    """Return `Layout.AUTO` for each result that the program itself puts in a layout last,
+    and None (the device's default) for all others."""
+    cached = jaxpr.memo.get("auto_result_layouts")
+    if cached is None:
+        put = {
+            v
+            for eqn in jaxpr.eqns
+            for v in eqn.outs
+            if isinstance(eqn.params.get("layout"), Layout)
+        }
+        cached = [Layout.AUTO if x in put else None for x in jaxpr.outvars]
+        jaxpr.memo["auto_result_layouts"] = cached
+    return cached
 
 
 class JitShardings:

@@ -33,11 +33,11 @@ from ...prims.sharding_constraint import constrain_evenly
 from ...runtime.arrays import key_checks
 from ...runtime.backends import jaxlib_compat as compat
 from ...runtime.lowering import nesting
-from ...runtime.running import dispatch, pacing
-from ...runtime.sharding import device_assignment
-from ...runtime.sharding.layout_conversion import auto_result_layouts
+from ...runtime.running import device_assignment, dispatch, pacing
+from ...runtime.running.device_assignment import check_meshes, sharding_mismatch_error
+from ...runtime.running.program import Options, Request, drop_unused
 from ...runtime.sharding.mesh import block_mesh, mesh_made_current
-from ...runtime.sharding.partitioned_placement import check_meshes, sharding_mismatch_error
+from ...runtime.sharding.placement import Placement
 from ...runtime.sharding.shardings import NamedSharding, SingleDeviceSharding
 from ...types import dtypes
 from ...types.avals import AbstractRef
@@ -48,8 +48,8 @@ from ..refs import discharge
 from . import cache_misses
 from .cpp_dispatch import dispatcher, fast_path, for_cpp
 from .flattened_calls import FlattenedDispatch
-from .jit_primitive import jit_p, program_of, run_program
-from .jit_shardings import JitShardings, Layouts, current_layout
+from .jit_primitive import jit_p, program_of
+from .jit_shardings import JitShardings, Layouts, auto_result_layouts, current_layout
 
 
 class TracedCall(NamedTuple):
@@ -89,7 +89,7 @@ class _Dynamic(FlatFun):
     __slots__ = ("source_call", "jitted")
 
     def __init__(self, jitted: Jitted, source_call: Call) -> None:
-        super().__init__(jitted.fun, source_call.in_tree, jitted.transform)
+        super().__init__(jitted.fun, source_call.in_tree, jitted.options.transform)
         self.jitted = jitted
         self.source_call = source_call
 
@@ -104,7 +104,7 @@ class _ConstrainedDynamic(_Dynamic):
     __slots__ = ()
 
     def __call__(self, *leaves: Any) -> list[Any]:
-        shardings = self.jitted.shardings
+        shardings = self.jitted.options.shardings
         assert shardings is not None
         ins = shardings.of_arguments(self.in_tree)
         names = self.jitted.names(self.source_call)
@@ -172,30 +172,51 @@ def _warn_of_static_arrays(name: str, names: Sequence[str]) -> None:
     )
 
 
+class JitOptions(NamedTuple):
+    """How a function is jitted; the public arguments are those of `jit`.
+
+    keep_unused, inline: as for `jit`.
+    device: the device to run on, or a function that returns it; None: that of the arguments.
+    compiler: names and values of the user's compiler options.
+    max_traces: how many signatures may be traced; None: any number.
+    shardings: the user's shardings of arguments and results.
+    uses_mesh_block: whether the mesh of a `with mesh:` block counts, as for `pjit`.
+    transform: what the function was made with, for messages.
+    inline_traced: whether it is one of our own functions, inlined while it is traced.
+    accepts: what decides whether it takes the arguments; if not, it returns NotImplemented.
+    floats: whether long Python ints become floats.
+    """
+
+    keep_unused: bool = False
+    device: Any = None
+    inline: bool = False
+    compiler: tuple[tuple[str, Any], ...] = ()
+    max_traces: int | None = None
+    shardings: JitShardings | None = None
+    uses_mesh_block: bool = False
+    transform: str = "jit"
+    inline_traced: bool = False
+    accepts: Callable[..., bool] | None = None
+    floats: bool = False
+
+
+_DEFAULTS = JitOptions()
+
+
 class Jitted:
     """A function and the options with which it is jitted."""
 
     __slots__ = (
         "__weakref__",
-        "accepts",
         "cpp",
-        "device",
         "direct",
         "donate",
-        "uses_mesh_block",
-        "floats",
         "fun",
         "high",
-        "inline",
-        "inline_traced",
-        "keep_unused",
-        "shardings",
-        "max_traces",
         "name",
         "options",
         "statics",
         "traces",
-        "transform",
     )
 
     def __init__(
@@ -203,44 +224,22 @@ class Jitted:
         fun: Callable[..., Any],
         statics: Statics,
         donate: Statics = NO_STATICS,
-        *,
-        keep_unused: bool = False,
-        device: Any = None,
-        inline: bool = False,
-        options: tuple[Any, ...] = (),
-        inline_traced: bool = False,
-        max_traces: int | None = None,
-        accepts: Callable[..., bool] | None = None,
-        floats: bool = False,
-        transform: str = "jit",
-        shardings: JitShardings | None = None,
-        uses_mesh_block: bool = False,
+        options: JitOptions = _DEFAULTS,
     ) -> None:
         self.fun = fun
-        self.uses_mesh_block = uses_mesh_block
-        self.shardings = shardings
-        self.accepts = accepts
-        self.floats = floats
         self.statics = statics
         self.donate = donate
-        self.keep_unused = keep_unused
-        self.device = device
-        self.inline = inline
         self.options = options
-        self.inline_traced = inline_traced
-        self.max_traces = max_traces
-        self.transform = transform
         self.high: Jitted | None = None  # the same, for hijax values lowered to arrays
         self.name = name_of(fun)
-        self.traces = _traces.of(fun if shardings is None else self)
+        self.traces = _traces.of(fun if options.shardings is None else self)
         # C++ treats equal functions as one, and crashes where they cannot be compared, so
         # the key holds the function's identity.  `self.fun` keeps that id from being
         # reused.
-        same = (id(fun), statics, donate, keep_unused, device, inline, options, shardings)
-        key = (*same, inline_traced, uses_mesh_block)
-        called = _Compiled(self) if inline_traced else for_cpp(fun)
+        key = id(fun), statics, donate, options
+        called = _Compiled(self) if options.inline_traced else for_cpp(fun)
         of = (self.name, called, self.cache_miss, statics, key)
-        self.direct = None if inline_traced else FlattenedDispatch(*of)
+        self.direct = None if options.inline_traced else FlattenedDispatch(*of)
         self.cpp = dispatcher(*of) if self.direct is None else self.direct.cpp
 
     # ---- flattening a call
@@ -261,7 +260,7 @@ class Jitted:
                         f" ({'name' if isinstance(key, str) else 'index'} {key}) of"
                         f" type {type(value)} for function {self.name} is non-hashable.",
                         which=f"static argument {key!r} of type {type(value)}: {value!r}"[:200],
-                        where=f"{self.transform} of {function_text(self.fun)}",
+                        where=f"{self.options.transform} of {function_text(self.fun)}",
                         why="Compiled programs are cached by their static values.",
                         tries=["a tuple instead of a list", "drop it from static_arg*"],
                     )
@@ -283,7 +282,7 @@ class Jitted:
     # ---- tracing
     def flat(self, call: Call) -> FlatFun:
         """Return the function of a call's dynamic leaves."""
-        return (_Dynamic if self.shardings is None else _ConstrainedDynamic)(self, call)
+        return (_Dynamic if self.options.shardings is None else _ConstrainedDynamic)(self, call)
 
     def names(self, call: Call) -> ArgNames:
         """Return the names of a call's leaves."""
@@ -299,7 +298,7 @@ class Jitted:
         """Raise ValueError if a reference is passed twice."""
         if AbstractRef in map(type, avals):
             names = self.names(call)
-            discharge.check_passed_once(call.leaves, self.fun, self.transform, names)
+            discharge.check_passed_once(call.leaves, self.fun, self.options.transform, names)
 
     def aval_of(self, x: Any, i: int, call: Call) -> Any:
         """Return the type of leaf `i` of a call's arguments."""
@@ -339,7 +338,7 @@ class Jitted:
             if not cached.hoisted or discharge.ready(cached.hoisted):
                 return cached
             self.traces.pop(key, None)
-        if self.max_traces is not None and len(self.traces) >= self.max_traces:
+        if self.options.max_traces is not None and len(self.traces) >= self.options.max_traces:
             raise RuntimeError(self.too_many_traces(avals))
         if config.NO_TRACING.peek() or config.EXPLAIN_MISSES.peek():
             cache_misses.note_tracing(self, call, avals)
@@ -349,16 +348,18 @@ class Jitted:
         with (
             monitoring.stage(monitoring.TRACING, self.name),
             cache_misses.notify_listeners("trace", self, key),
-            mixing.noted() if self.inline_traced else nullcontext() as excused,
+            mixing.noted() if self.options.inline_traced else nullcontext() as excused,
         ):
             closed, hoisted = hoist_tracers(*flat.stage(avals, names, self.name))
-        if key_checks.is_enabled() and not self.inline_traced:
+        if key_checks.is_enabled() and not self.options.inline_traced:
             use_of(closed.jaxpr)
         took = time.perf_counter() - began
         traced = TracedCall(closed, flat.out_tree, hoisted, took)
         if excused is not None and excused.depends_on_caller(call.leaves):
             return traced._replace(once=True)
-        discharge.check_closed_over(hoisted, call.leaves, self.fun, self.transform, names)
+        discharge.check_closed_over(
+            hoisted, call.leaves, self.fun, self.options.transform, names
+        )
         if all(map(discharge.is_lasting, hoisted)):
             return util.remember(self.traces, key, traced, _MOST_TRACES)
         return traced
@@ -367,7 +368,7 @@ class Jitted:
         """Return the message for a call that would exceed `max_traces`."""
         seen = [", ".join(a.str_short(True) for a in k[1]) for k in list(self.traces)]
         return errors.message(
-            f"{self.name} was traced more than max_traces={self.max_traces} times.",
+            f"{self.name} was traced more than max_traces={self.options.max_traces} times.",
             which=f"new signature ({', '.join(a.str_short(True) for a in avals)})",
             where=f"jit of {function_text(self.fun)}",
             why=f"Seen before: {'; '.join(seen[:5])}",
@@ -377,18 +378,19 @@ class Jitted:
     # ---- calling
     def cache_miss(self, *args: Any, **kwargs: Any) -> tuple[Any, Any, bool]:
         """Handle a call that C++ has no program for: the result, fast path data, a flag."""
-        if self.accepts is not None and not self.accepts(*args):
+        options = self.options
+        if options.accepts is not None and not options.accepts(*args):
             return NotImplemented, None, False
-        if self.floats and any(map(_is_long, (*args, *kwargs.values()))):
+        if options.floats and any(map(_is_long, (*args, *kwargs.values()))):
             args = tuple([float(x) if _is_long(x) else x for x in args])
             kwargs = {k: float(x) if _is_long(x) else x for k, x in kwargs.items()}
             return self.cpp(*args, **kwargs), None, False
         try:
-            if self.uses_mesh_block and (mesh := block_mesh()) is not config.MESH.value:
+            if options.uses_mesh_block and (mesh := block_mesh()) is not config.MESH.value:
                 with mesh_made_current(mesh):
                     return self.cache_miss(*args, **kwargs)
-            inlined = self.inline_traced and STATE.trace is not EVAL
-            if inlined or (config.DISABLE_JIT.value and not self.inline_traced):
+            inlined = options.inline_traced and STATE.trace is not EVAL
+            if inlined or (config.DISABLE_JIT.value and not options.inline_traced):
                 return self.fun(*args, **kwargs), None, False
             return self._miss(args, kwargs)
         except SystemError as e:  # C++ does not pass on that Python ran out of stack
@@ -424,8 +426,8 @@ class Jitted:
                 _warn_of_static_arrays(self.name, names)
             out = self.evaluate(call, traced, starts_in_cpp)
             return (out[0], None, False) if called_by_trace else out
-        if STATE.trace is EVAL and self.shardings is not None:
-            _check_references(call.leaves, self.shardings.of_arguments(call.in_tree))
+        if STATE.trace is EVAL and self.options.shardings is not None:
+            _check_references(call.leaves, self.options.shardings.of_arguments(call.in_tree))
         n = len(traced.hoisted)
         donated = (False,) * n + self.donated(call)
         out = jit_p.bind(
@@ -434,33 +436,27 @@ class Jitted:
             jaxpr=traced.jaxpr,
             name=self.name,
             donated_invars=donated,
-            keep_unused=self.keep_unused,
-            inline=self.inline,
+            keep_unused=self.options.keep_unused,
+            inline=self.options.inline,
             device=self.device_sharding(),
-            compiler_options_kvs=self.options,
+            compiler_options_kvs=self.options.compiler,
         )
         return tree.unflatten(traced.out_tree, out), None, False
 
     def device_sharding(self) -> SingleDeviceSharding | None:
         """Return the `device` argument of `jit` as a sharding, or None."""
-        device = self.device() if callable(self.device) else self.device
+        device = self.options.device() if callable(self.options.device) else self.options.device
         return None if device is None else SingleDeviceSharding(device)
 
     def on_high(self, call: Call) -> Any:
         """Call with hijax values, lowered to arrays."""
         if self.high is None:
-            shardings = None if self.shardings is None else self.shardings.with_states()
-            self.high = Jitted(
-                hijax_values.LoweredFunction(self.fun),
-                self.statics,
-                self.donate,
-                keep_unused=self.keep_unused,
-                device=self.device,
-                inline=self.inline,
-                options=self.options,
-                shardings=shardings,
-                uses_mesh_block=self.uses_mesh_block,
-            )
+            options = self.options
+            if options.shardings is not None:
+                options = options._replace(shardings=options.shardings.with_states())
+            options = options._replace(inline_traced=False, accepts=None, floats=False)
+            lowered = hijax_values.LoweredFunction(self.fun)
+            self.high = Jitted(lowered, self.statics, self.donate, options)
         fixed = [key for key, _ in call.static]
         return hijax_values.call(self.high.cpp, call.args, call.kwargs, fixed)
 
@@ -495,16 +491,17 @@ class Jitted:
             return tree.unflatten(traced.out_tree, out), None, False
         device_sharding = self.device_sharding()
         device = None if device_sharding is None else device_sharding.devices[0]
-        needed, kept_indices = dispatch.drop_unused(traced.jaxpr, self.keep_unused)
+        options = self.options
+        needed, kept_indices = drop_unused(traced.jaxpr, options.keep_unused)
         requested = self.requested_placement(
             call, traced.out_tree, call.leaves, needed, kept_indices
         )
         # While a mesh is built from another, calls are allowed that C++ must not repeat.
-        can_repeat = not self.inline_traced or check_meshes(self.name, call.leaves)
+        can_repeat = not options.inline_traced or check_meshes(self.name, call.leaves)
         layouts = self.layouts_of(call, traced)
         # Our own functions run where their arguments are, even if they read no element.
-        binding = None if self.inline_traced and requested is None else kept_indices
-        buffers, placement, committed = device_assignment.place_values(
+        binding = None if options.inline_traced and requested is None else kept_indices
+        buffers, placement = device_assignment.place_values(
             call.leaves,
             self.name,
             device,
@@ -513,26 +510,20 @@ class Jitted:
             keep_layout=layouts is not None,
             kept_indices=binding,
         )
-        donated = self.donated(call)
+        if layouts is not None:
+            placement = placement.with_layouts(*layouts)
+        how = Options(self.name, keep_unused=options.keep_unused, compiler=options.compiler)
         try:
-            program = program_of(
-                traced.jaxpr,
-                self.name,
-                placement,
-                committed,
-                donated,
-                self.keep_unused,
-                self.options,
-                layouts,
-            )
+            request = Request(traced.jaxpr, placement, self.donated(call), how)
+            program = program_of(request)
         except nesting.TooDeep:
             if dispatch.is_host_driven(traced.jaxpr.jaxpr):
                 return self.evaluate(call, traced)
             raise
         rerun = functools.partial(traced.jaxpr, *call.leaves)
-        if self.inline_traced:  # our own function: errors name the caller's line
+        if options.inline_traced:  # our own function: errors name the caller's line
             rerun = functools.partial(self.fun, *call.args, **call.kwargs)
-        out = run_program(program, buffers, self.name, rerun)
+        out = dispatch.run_program(program, buffers, f"jit({self.name})", rerun)
         result = tree.unflatten(traced.out_tree, program.wrap(out))
         fast = None
         if can_repeat and not traced.once:
@@ -545,7 +536,7 @@ class Jitted:
         def run() -> Any:
             return tree.leaves(self.evaluate(call, traced)[0])
 
-        own = self.inline_traced
+        own = self.options.inline_traced
         out = key_checks.checked_call(run, traced.jaxpr, call.leaves, own)
         return tree.unflatten(traced.out_tree, out)
 
@@ -557,7 +548,7 @@ class Jitted:
         They come from the user's formats, from the layouts of a program's results, and, if
         it is compiled ahead of time, from the arguments.
         """
-        shardings = self.shardings
+        shardings = self.options.shardings
         auto_layouts = auto_result_layouts(traced.jaxpr.jaxpr)
         if shardings is None or not shardings.has_layouts:
             arg_has_layout = is_aot and any(map(current_layout, call.leaves))
@@ -579,23 +570,23 @@ class Jitted:
         values: Sequence[Any],
         needed: ClosedJaxpr,
         kept_indices: Sequence[int],
-    ) -> device_assignment.RequestedPlacement | None:
+    ) -> Placement | None:
         """Return the placement that a call requests itself, or None.
 
         values: the program's closed-over values, then the leaves; `needed` takes those with
         the indices `kept_indices`.
         """
         n = len(kept_indices)
-        if self.shardings is None:
+        if self.options.shardings is None:
             return device_assignment.requested_placement_of([needed.jaxpr], n)
-        ins = self.shardings.of_arguments(call.in_tree)
+        ins = self.options.shardings.of_arguments(call.in_tree)
         ins = [*[None] * (len(values) - len(ins)), *ins]
         if n < len(values):
             for i in set(range(len(values))).difference(kept_indices):
                 device_assignment.check_unread(values[i], ins[i])
             ins = [ins[i] for i in kept_indices]
         return device_assignment.requested_placement_of(
-            [needed.jaxpr], n, ins, self.shardings.of_results(out_tree)
+            [needed.jaxpr], n, ins, self.options.shardings.of_results(out_tree)
         )
 
 

@@ -14,36 +14,34 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from contextlib import nullcontext
 from typing import Any
 
 import numpy as np
 
-from ...base import errors, monitoring
+from ...base import errors
 from ...base.util import pick
-from ...ir import core, hooks
+from ...ir import core
 from ...ir.jaxpr import ClosedJaxpr, Equation, Jaxpr, axes_of, sub_jaxprs
 from ...ir.regions import Call
 from ...passes.ad_util import UndefinedPrimal, nonzero_flags, unmapped_aval
 from ...passes.region_rules import def_region_rules, flagged_indices
-from ...passes.stage import stage_closed
+from ...passes.stage import cached_on_jaxpr, stage_closed
 from ...passes.transpose import transpose_jaxpr
 from ...prims import lax
 from ...prims.gather.dynamic_slicing import dynamic_index_in_dim
-from ...runtime.arrays import array as arrays
 from ...runtime.backends import client
-from ...runtime.backends import jaxlib_compat as compat
-from ...runtime.lowering import context, lower_jaxpr
-from ...runtime.running import compile as compiler
-from ...runtime.running import dispatch, pacing
+from ...runtime.running.device_put import put_operands
+from ...runtime.running.dispatch import run_program
+from ...runtime.running.program import Options, Program, Request
+from ...runtime.sharding import placement as placements
 from ...runtime.sharding.mesh import Mesh
 from ...runtime.sharding.partition_spec import PartitionSpec
-from ...runtime.sharding.partitioned_placement import put_sharded
-from ...runtime.sharding.shardings import NamedSharding, of_buffer
+from ...runtime.sharding.placement import Placement
+from ...runtime.sharding.shardings import NamedSharding
 from ...types.avals import AbstractRef
 from ..refs import discharge
 from ..refs.discharge import FunctionPrimitive
-from .cpp_dispatch import FastpathData, is_cpp_convertible, sees_x64
+from .jit_primitive import program_of
 
 xla_pmap_p = FunctionPrimitive("xla_pmap")
 core.host_driven.add(xla_pmap_p)
@@ -229,210 +227,87 @@ def shard_program(
     return core.within_axes(axes, stage_closed, fun, avals, name=closed.jaxpr.name)
 
 
-class ReplicatedProgram:
-    """A lowered replica program, with its devices and operand shardings.
+@cached_on_jaxpr
+def _prepared(
+    closed: ClosedJaxpr,
+    devices: tuple[Any, ...],
+    axis_name: Any,
+    axis_size: int,
+    global_axis_size: int | None,
+    in_axes: tuple[Any, ...],
+    out_axes: tuple[Any, ...],
+    name: str,
+) -> tuple[ClosedJaxpr, Placement]:
+    """Return a pmap's program of shards, and the placement of its replicas.
 
     Operands and results are arrays over a mesh of this process's devices; the shard of each
     replica contains its slice.  Replicas that are reserved for nested pmaps have equal
     shards.
+
+    Raises:
+      ValueError: there are too few devices.
     """
-
-    __slots__ = (
-        "acts",
-        "consts",
-        "devices",
-        "executable",
-        "handlers",
-        "layouts",
-        "lowered",
-        "mesh",
-        "name",
-        "originals",
-        "out_avals",
-        "out_axes",
-        "pace",
-        "per_slice",
-        "size",
-        "start",
-    )
-
-    def __init__(
-        self,
-        closed: ClosedJaxpr,
-        name: str,
-        devices: Sequence[Any],
-        axis_name: Any,
-        size: int,
-        local_slices: slice,
-        in_axes: Sequence[Any],
-        out_axes: Sequence[Any],
-        donated: Sequence[bool],
-    ) -> None:
-        # Programs are cached by the ids of their constants, which must stay alive for that.
-        self.originals = closed.consts
-        self.per_slice = inner_replicas(closed.jaxpr)
-        total = size * self.per_slice
-        self.devices = tuple(devices[:total])
-        grid = np.array(self.devices, dtype=object).reshape(size, self.per_slice)[local_slices]
-        label = _REPLICAS if isinstance(axis_name, AxisName) else axis_name
-        if self.per_slice > 1:
-            self.mesh = Mesh(grid, (label, _REST))
-        else:
-            self.mesh = Mesh(grid[:, 0], (label,))
-        self.layouts: dict[int | None, NamedSharding] = {}
-        self.size = size
-        self.out_axes = tuple(out_axes)
-        self.acts = any(getattr(e, "runs", True) for e in closed.effects)
-        sharded = shard_program(closed, axis_name, size, in_axes, out_axes)
-        self.out_avals = [
-            a if d is None else unmapped_aval(len(grid), d, b)
-            for a, b, d in zip(sharded.out_avals, closed.out_avals, out_axes, strict=True)
-        ]
-        self.name = f"pmap({name})"
-        dispatch.note_compiling(self.name, sharded)
-        with monitoring.stage(monitoring.LOWERING, self.name):
-            self.lowered = lower_jaxpr.lower_jaxpr(
-                sharded,
-                name,
-                client.platform_of(self.devices[0].client),
-                replicas=total,
-                donated=donated if any(donated) else (),
-                axes=((axis_name, size), (_REST, self.per_slice)),
-                ordered=any(getattr(e, "ordered", False) for e in closed.effects),
+    per_slice = inner_replicas(closed.jaxpr)
+    size, local_slices = global_axis_size or axis_size, slice(None)
+    chosen: Sequence[Any] = devices
+    if size > axis_size:
+        chosen, local_slices = _devices_per_process(devices, axis_size * per_slice, axis_size)
+    if size * per_slice > len(chosen):
+        raise ValueError(
+            errors.message(
+                f"compiling computation that requires {size * per_slice} logical devices, but"
+                f" only {len(chosen)} XLA devices are available.",
+                which=f"pmap of {name}",
+                tries=[
+                    "a smaller mapped axis",
+                    "minijax.config.update('jax_num_cpu_devices', 8) before first use",
+                ],
             )
-        self.acts |= self.lowered.failures is not None
-        stored = map(context.physical, self.out_avals)
-        self.handlers = [
-            compat.result_handler(a, self.layout(d).cpp_sharding(len(a.shape)), True)
-            for a, d in zip(stored, out_axes, strict=True)
-        ]
-
-    def compile(
-        self, overrides: dict[str, Any] | None = None, is_aot: bool = False
-    ) -> ReplicatedProgram:
-        """Compile the program, and return self."""
-        with monitoring.stage(monitoring.COMPILING, self.name):
-            self.executable = compiler.compile_module(
-                self.lowered.module,
-                self.devices,
-                replicas=len(self.devices),
-                callbacks=self.lowered.callbacks,
-                overrides=overrides,
-                is_aot=is_aot,
-            )
-        self.consts = [self.placement(c, None) for c in self.lowered.consts]
-        self.pace = pacing.pace_of(self.devices)
-        self.start = self.executable.execute_sharded
-        if self.pace is not None:
-            self.start = pacing.paced(self.start, self.pace)
-        return self
-
-    def layout(self, axis: int | None) -> NamedSharding:
-        """Return the sharding of a value along `axis`; None: replicated."""
-        sharding = self.layouts.get(axis)
-        if sharding is None:
-            sharding = self.layouts[axis] = self._layout(axis)
-        return sharding
-
-    def _layout(self, axis: int | None) -> NamedSharding:
-        spec = () if axis is None else (*[None] * axis, self.mesh.axis_names[0])
-        return NamedSharding(self.mesh, PartitionSpec(*spec))
-
-    def placement(self, x: Any, axis: int | None) -> Any:
-        """Put a value on the devices, sharded along `axis` or replicated."""
-        return put_sharded(x, self.layout(axis))
-
-    def __call__(
-        self, args: Sequence[Any], in_axes: Sequence[Any], donated: Sequence[bool]
-    ) -> list[Any]:
-        """Run on global operands; donated ones are consumed if sharded as required."""
-        out = self.run([self.placement(x, d) for x, d in zip(args, in_axes, strict=True)])
-        return list(map(arrays.wrap, out, self.out_avals))
-
-    def has_operand_sharding(self, x: Any, axis: int | None) -> bool:
-        """Whether an operand is already sharded as required."""
-        if type(x) not in arrays.ARRAYS or arrays.foreign(x):
-            return False
-        x = arrays.base_array(x)
-        ndim, required = len(x.aval.shape), self.layout(axis)
-        if x._sharding is required.cpp_sharding(ndim):
-            return True
-        return bool(of_buffer(x).is_equivalent_to(required, ndim))
-
-    def fast_path(
-        self,
-        leaves: Sequence[Any],
-        in_axes: Sequence[Any],
-        result: Any,
-        starts_in_cpp: bool,
-    ) -> FastpathData | None:
-        """Return the data for C++ to run the program; None if an operand must be moved.
-
-        starts_in_cpp: `pacing.starts_in_cpp()` when the call began.
-        """
-        if self.acts or (dispatch.checks and dispatch.is_nan_check_enabled()):
-            return None
-        if self.pace is not None and not starts_in_cpp:
-            return None
-        in_shardings = [b._sharding for b in self.consts]
-        for x, d in zip(leaves, in_axes, strict=True):
-            if self.has_operand_sharding(x, d):
-                in_shardings.append(x._sharding)
-            elif is_cpp_convertible(x) and sees_x64():
-                in_shardings.append(self.layout(d).cpp_sharding(np.ndim(x)))
-            else:
-                return None
-        out_avals = list(map(context.physical, self.out_avals))
-        out_shardings = [
-            self.layout(d).cpp_sharding(len(a.shape))
-            for d, a in zip(self.out_axes, out_avals, strict=True)
-        ]
-        return FastpathData(
-            self.executable,
-            pacing.result_tree(result, self.pace),
-            in_shardings,
-            out_shardings,
-            out_avals,
-            [True] * len(out_avals),
-            [True] * len(in_shardings),
-            [None] * len(in_shardings),
-            self.consts,
         )
+    used = tuple(chosen[: size * per_slice])
+    grid = np.array(used, dtype=object).reshape(size, per_slice)[local_slices]
+    label = _REPLICAS if isinstance(axis_name, AxisName) else axis_name
+    mesh = Mesh(grid, (label, _REST)) if per_slice > 1 else Mesh(grid[:, 0], (label,))
+    along = {
+        d: NamedSharding(mesh, PartitionSpec(*_entries(d, label)))
+        for d in (*in_axes, *out_axes)
+    }
+    ins, outs = [along[d] for d in in_axes], [along[d] for d in out_axes]
+    axes = (axis_name, size), (_REST, per_slice)
+    sharded = shard_program(closed, axis_name, size, in_axes, out_axes)
+    return sharded, placements.replicas(used, mesh, ins, outs, axes)
 
-    def run(self, buffers: Sequence[Any]) -> list[Any]:
-        if dispatch.was_execution_forbidden:
-            dispatch.check_execution_allowed("sharded computation")
-        failures = self.lowered.failures
-        with nullcontext() if failures is None else failures.watched():
-            results = self.start([*self.consts, *buffers], with_tokens=self.acts)
-            out = results.consume_with_handlers(self.handlers)
-            token: Any = results.consume_token() if self.acts else None
-            if failures is not None:
-                token.block_until_ready()
-        if self.acts:
-            hooks.started.call(token)
-        for check in dispatch.checks:
-            check("sharded computation", out)
-        return out
+
+def _entries(axis: int | None, label: Any) -> tuple[Any, ...]:
+    """Return the entries of the spec of a value that is sharded along `axis`; None: none."""
+    return () if axis is None else (*[None] * axis, label)
+
+
+def request_of(params: dict[str, Any], compiler: tuple[Any, ...] = ()) -> Request:
+    """Return the request for a pmap's program."""
+    devices = tuple(choose_devices(params["devices"], params["backend"]))
+    names = "axis_name", "axis_size", "global_axis_size", "in_axes", "out_axes", "name"
+    what = (params[k] for k in names)
+    sharded, placement = _prepared(params["call_jaxpr"], devices, *what)
+    options = Options(params["name"], "pmap", keep_unused=True, compiler=compiler)
+    return Request(sharded, placement, params["donated_invars"], options)
+
+
+def run(args: Sequence[Any], params: dict[str, Any]) -> tuple[Program, list[Any]]:
+    """Run a pmap on concrete values; return its program as well.
+
+    Donated operands are consumed if they are sharded as required.
+    """
+    program = program_of(request_of(params))
+    buffers = put_operands(args, program.placement)
+    return program, program.wrap(run_program(program, buffers, LABEL))
+
+
+LABEL = "sharded computation"  # in messages, as in JAX
 
 
 def pmap_impl(*args: Any, **params: Any) -> list[Any]:
-    """Run a pmap on concrete values."""
-    program = program_of(params)
-    return program(args, params["in_axes"], params["donated_invars"])
-
-
-def program_of(params: dict[str, Any]) -> ReplicatedProgram:
-    """Return the program of a pmap, cached with its jaxpr."""
-    closed: ClosedJaxpr = params["call_jaxpr"]
-    devices = choose_devices(params["devices"], params["backend"])
-    programs = dispatch.programs_of(closed.jaxpr)
-    axes = params["in_axes"], params["out_axes"]
-    key = (closed, tuple(devices), *axes, params["donated_invars"])
-    program = programs.get(key)
-    if program is None:
-        program = programs[key] = lower_pmap(devices, params).compile()
-    return program  # type: ignore[no-any-return]
+    return run(args, params)[1]
 
 
 xla_pmap_p.impl = pmap_impl
@@ -450,38 +325,6 @@ def discharge_refs_of_params(params: dict[str, Any]) -> tuple[dict[str, Any], li
     outs = [*range(len(closed.out_avals)), *(~i for i in flagged_indices(written))]
     _, new = xla_pmap_p.regions.rebuild(params, [flat], range(len(needs_discharge)), outs)
     return new, written
-
-
-def lower_pmap(devices: Sequence[Any], params: dict[str, Any]) -> ReplicatedProgram:
-    """Return the replica program of a pmap; ValueError if there are too few devices."""
-    closed, name, size = (params[k] for k in ("call_jaxpr", "name", "axis_size"))
-    global_size, per_slice = size_of(params), inner_replicas(closed.jaxpr)
-    num_replicas, local_slices = global_size * per_slice, slice(None)
-    if global_size > size:
-        devices, local_slices = _devices_per_process(devices, size * per_slice, size)
-    if num_replicas > len(devices):
-        raise ValueError(
-            errors.message(
-                f"compiling computation that requires {num_replicas} logical devices, but only"
-                f" {len(devices)} XLA devices are available.",
-                which=f"pmap of {name}",
-                tries=[
-                    "a smaller mapped axis",
-                    "minijax.config.update('jax_num_cpu_devices', 8) before first use",
-                ],
-            )
-        )
-    return ReplicatedProgram(
-        closed,
-        name,
-        devices,
-        params["axis_name"],
-        global_size,
-        local_slices,
-        params["in_axes"],
-        params["out_axes"],
-        params["donated_invars"],
-    )
 
 
 def _devices_per_process(

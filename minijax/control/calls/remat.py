@@ -48,7 +48,7 @@ from ..arguments import (
 from ..refs import discharge
 from ..refs.discharge import FunctionPrimitive
 from .jit_primitive import closed_call_p, jit_p
-from .jitted import Jitted
+from .jitted import JitOptions, Jitted
 from .remat_budget import Budget
 from .remat_regions import inline_calls, seen, split_equations
 
@@ -425,7 +425,9 @@ def checkpoint(
         )
     check_callable(fun)
     statics = _statics_of(fun, static_argnums, static_argnames)
-    jitted = Jitted(fun, statics, inline_traced=True, transform="checkpoint / remat")
+    jitted = Jitted(
+        fun, statics, options=JitOptions(inline_traced=True, transform="checkpoint / remat")
+    )
 
     @wraps(fun)
     def rematted(*args: Any, **kwargs: Any) -> Any:

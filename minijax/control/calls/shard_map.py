@@ -33,11 +33,11 @@ from ...passes.transpose import transpose_jaxpr
 from ...prims import lax
 from ...runtime.lowering.context import Lowering, captured_consts
 from ...runtime.running import dispatch
-from ...runtime.sharding import device_assignment
+from ...runtime.running.device_put import multi_device_sharding
 from ...runtime.sharding.mesh import Mesh, mesh_made_current, with_manual_axes
 from ...runtime.sharding.partition_spec import PartitionSpec
 from ...runtime.sharding.partition_spec import axes_of as axes_of_entry
-from ...runtime.sharding.partitioned_placement import mesh_of, multi_device_sharding
+from ...runtime.sharding.placement import mesh_of, partitions
 from ...runtime.sharding.shardings import NamedSharding
 from ...types import dtypes
 from ...types.avals import shaped
@@ -270,7 +270,7 @@ def _impl(*args: Any, **params: Any) -> Any:
     outs: list[Any] = [None] * len(params["out_specs"])
     if params["newly_manual_axes"].issuperset(mesh.axis_names):  # otherwise XLA chooses
         outs = [NamedSharding(mesh, placed(s, params)) for s in params["out_specs"]]
-    requested = device_assignment.RequestedPlacement(mesh, [None] * len(args), outs)
+    requested = partitions(mesh, [None] * len(args), outs)
     return dispatch.run(shard_map_p, args, params, requested)
 
 

@@ -28,7 +28,7 @@ from ..backends import client
 from ..backends import jaxlib_compat as compat
 from ..sharding import shardings
 from ..sharding.layouts import Format, layout_of
-from ..sharding.placement import placement, placement_of
+from ..sharding.placement import on_device, placement_of
 from . import array_impl_methods, array_methods
 from .array_impl_methods import ArrayImpl as ArrayImpl
 from .shards import shard_buffers
@@ -135,22 +135,22 @@ class Array(metaclass=_ArrayMeta):
 
     def devices(self) -> set[Device]:
         """Return the devices that hold shards of the array."""
-        placed = placement_of(self)
-        if placed is not None:
-            return {placed[0].device}
+        placement = placement_of(self)
+        if placement is not None:
+            return {placement.device}
         return set(self._sharding._internal_device_list)
 
     @property
     def device(self) -> Device | Any:
         """The device of the array; for a multi-device array, its sharding."""
-        placed = placement_of(self)
-        return self.sharding if placed is None else placed[0].device
+        placement = placement_of(self)
+        return self.sharding if placement is None else placement.device
 
     @property
     def committed(self) -> bool:
         """Whether computations with the array must run on its devices."""
-        placed = placement_of(self)
-        return True if placed is None else placed[1]
+        placement = placement_of(self)
+        return True if placement is None else placement.committed
 
     @property
     def is_fully_addressable(self) -> bool:
@@ -197,8 +197,8 @@ class Array(metaclass=_ArrayMeta):
 
     def copy_to_host_async(self) -> None:
         """Start the copy to host memory."""
-        placed = placement_of(self)
-        if placed is not None and placed[0].platform != "cpu":  # CPU memory is read directly
+        placement = placement_of(self)
+        if placement is not None and placement.platform != "cpu":  # CPU memory is read directly
             base_array(self)._copy_single_device_array_to_host_async()
 
     def _check_alive(self) -> None:
@@ -318,7 +318,7 @@ class Array(metaclass=_ArrayMeta):
         }
         if number not in devices:
             raise errors.error(BufferError, f"__dlpack__: there is no {device=}.")
-        target = placement(devices[number])
+        target = on_device(devices[number], committed=False)
         moved: Array = put_numpy(np.asarray(self._value), self.aval, target)
         return moved
 
@@ -613,11 +613,11 @@ def shards(x: Array, everywhere: bool = False) -> list[Shard]:
     everywhere: append the shards of other processes, without data.
     """
     x._check_alive()
-    placed = placement_of(x)
+    placement = placement_of(x)
     sharding = shardings.of_buffer(x)
     index = sharding.shard_slices(x.shape)
-    if placed is not None:
-        device = placed[0].device
+    if placement is not None:
+        device = placement.device
         if sharding.is_fully_addressable:
             return [Shard(device, index[device], 0, x)]
         return [Shard(device, index[device], 0, None)] if everywhere else []

@@ -37,8 +37,8 @@ if TYPE_CHECKING:
 
 
 def to_buffer(x: Value, placement: Placement) -> Buffer:
-    """Return any operand of a primitive as an ArrayImpl, uncommitted on `placement` unless
-    it is an array."""
+    """Return any operand of a primitive as an ArrayImpl, at `placement` unless it is an
+    array."""
     kind = type(x)
     if kind in ARRAYS:
         if foreign(x):
@@ -87,10 +87,10 @@ def retained_buffer(x: Value, placement: Placement) -> Buffer:
     buffer = base_array(x)
     if buffer.is_deleted():
         raise RuntimeError(deleted_message(x.aval))
-    placed = placement_of(buffer)
-    if placed is None or placed[0].platform != "cpu" or buffer.aval.dtype == dtypes.float0:
+    own = placement_of(buffer)
+    if own is None or own.platform != "cpu" or buffer.aval.dtype == dtypes.float0:
         return copied(buffer)
     if has_custom_layout(buffer):
-        return put_numpy(host_value(buffer), buffer.aval, placed[0], placed[1])
+        return put_numpy(host_value(buffer), buffer.aval, own)
     view = compat.to_host(buffer)
-    return compat.put_owned(view, buffer.aval, buffer._sharding, placed[0].device, placed[1])
+    return compat.put_owned(view, buffer.aval, buffer._sharding, own.device, own.committed)

@@ -11,7 +11,7 @@ from typing import Any
 from ...types.avals import shaped
 from ..backends import jaxlib_compat as compat
 from ..sharding import shardings
-from ..sharding.placement import placement, placement_of
+from ..sharding.placement import on_device, placement_of
 from .array import Array, KeyArray
 from .transfers import put_numpy
 
@@ -41,10 +41,10 @@ def local_row(x: Array, i: int) -> Array:
     at = max(0, min(i + n if i < 0 else i, n - 1))
     sharding = shardings.of_buffer(x)
     k = sharding.holder(at)
-    target = placement(sharding.devices[k])
+    target = on_device(sharding.devices[k], committed=False)
     row_aval = shaped((1, *aval.shape[1:]), aval.dtype, aval.weak_type)
     one = compat.shards_of(x)[k]
-    return compat.with_aval(one, row_aval, target.uncommitted_sharding)
+    return compat.with_aval(one, row_aval, target.cpp_sharding)
 
 
 def iterate_rows(x: Array) -> Iterator[Any]:
@@ -56,6 +56,6 @@ def iterate_rows(x: Array) -> Iterator[Any]:
 
 def _rows_from_host(x: Array) -> Iterator[Any]:
     aval = shaped(x.shape[1:], x.dtype, x.weak_type)
-    target, committed = placement_of(x) or (None, False)
+    target = placement_of(x)
     for row in x._value:
-        yield put_numpy(row, aval, target, committed)
+        yield put_numpy(row, aval, target)

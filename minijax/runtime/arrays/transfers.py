@@ -35,10 +35,10 @@ def host_value(buffer: Buffer) -> np.ndarray[Any, Any]:
     """Return the value of an ArrayImpl as a read-only NumPy array."""
     if buffer.aval.dtype == dtypes.float0:
         return np.zeros(buffer.aval.shape, dtypes.float0)
-    placed = placement_of(buffer)
-    if placed is None:
+    placement = placement_of(buffer)
+    if placement is None:
         return shards.gather(buffer)
-    if client.cluster.client is not None and not placed[0].is_here:
+    if client.cluster.client is not None and not placement.is_here:
         raise shards.not_addressable_error()
     if shardings.has_custom_layout(buffer):  # C++ converts it from its layout
         value: np.ndarray[Any, Any] = buffer._single_device_array_to_np_array_did_copy()[0]
@@ -48,14 +48,14 @@ def host_value(buffer: Buffer) -> np.ndarray[Any, Any]:
 
 def copied(buffer: Buffer) -> Buffer:
     """Return a copy of an ArrayImpl on the same devices."""
-    placed = placement_of(buffer)
-    if placed is None:
+    placement = placement_of(buffer)
+    if placement is None:
         sharding: Any = buffer._sharding
         if not shardings.has_custom_layout(buffer):
             sharding = shardings.of_buffer(buffer).cpp_sharding(len(buffer.aval.shape))
         copies = [copied(b) for b in shards.shard_buffers(buffer)]
         return compat.assemble(buffer.aval, sharding, copies)
-    return compat.copy_to(buffer, placed[0].device, buffer._sharding)
+    return compat.copy_to(buffer, placement.device, buffer._sharding)
 
 
 def deleted_message(aval: Aval) -> str:
@@ -94,12 +94,7 @@ def widen_scalars(args: Sequence[Value]) -> tuple[Value, ...]:
     )
 
 
-def put_numpy(
-    x: Value,
-    aval: Aval | None = None,
-    placement: Placement | None = None,
-    committed: bool = False,
-) -> Buffer:
+def put_numpy(x: Value, aval: Aval | None = None, placement: Placement | None = None) -> Buffer:
     """Put a NumPy value on a device, as an ArrayImpl of type `aval`.
 
     placement: None: the default device, or all devices of the current mesh.
@@ -117,10 +112,14 @@ def put_numpy(
                 aval, replicated.cpp_sharding(x.ndim), copies, local_devices
             )
         placement = default_placement()
-    sharding = placement.sharding_of(aval, committed)
+    sharding, device, committed = (
+        placement.sharding_of(aval),
+        placement.device,
+        placement.committed,
+    )
     if x.dtype == aval.dtype:
-        return compat.put(x, aval, sharding, placement.device, committed)
-    held = compat.put(x, shaped(x.shape, x.dtype), sharding, placement.device, committed)
+        return compat.put(x, aval, sharding, device, committed)
+    held = compat.put(x, shaped(x.shape, x.dtype), sharding, device, committed)
     return compat.with_aval(held, aval, sharding)
 
 
@@ -157,9 +156,9 @@ def put_scalar(x: bool | int | float | complex, placement: Placement) -> Buffer:
         cached = compat.put(
             np.asarray(x, aval.dtype),
             aval,
-            placement.uncommitted_sharding,
+            placement.cpp_sharding,
             placement.device,
-            False,
+            placement.committed,
         )
         if is_cacheable:
             if len(_scalars) > 4096:

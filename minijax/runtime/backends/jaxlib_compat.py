@@ -140,10 +140,20 @@ def put_owned(
 
 
 def put_shards(
-    aval: Aval, sharding: CppSharding, shards: Sequence[NumPyArray], devices: Sequence[Device]
+    aval: Aval,
+    sharding: CppSharding,
+    shards: Sequence[NumPyArray],
+    devices: Sequence[Device],
+    are_distinct: bool = False,
 ) -> Buffer:
-    """Return an array of type `aval` from one NumPy array per device."""
+    """Return an array of type `aval` from one NumPy array per device.
+
+    are_distinct: whether the caller knows that no two of them share memory, and none is
+      empty.
+    """
     arrays = list(shards)
+    if are_distinct:
+        return _batched_put(aval, sharding, arrays, list(devices), True, False, _COPY, True)  # type: ignore[no-any-return]
     if any(x.size == 0 for x in arrays):  # C++ fails on empty arrays
         alone = [SingleDeviceSharding(d) for d in devices]
         return assemble(

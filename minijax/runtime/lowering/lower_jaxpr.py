@@ -19,8 +19,8 @@ from ...ir.jaxpr import ClosedJaxpr
 from ...passes.dce import dce_jaxpr
 from ...types.avals import HOST, HOST_KINDS, AbstractToken
 from ...types.type_sharding import UNSHARDED, TypeFlags
-from ..running import reports
-from . import frontend_attributes
+from ..sharding.placement import Placement
+from . import frontend_attributes, reports
 from .context import (
     Lowering,
     NotLowerable,
@@ -45,9 +45,11 @@ class Lowered:
         "failures",
         "keepalive",
         "module",
+        "ordered",
     )
 
-    def __init__(self, module: Module, consts: list[Any]) -> None:
+    def __init__(self, module: Module, consts: list[Any], ordered: bool) -> None:
+        self.ordered = ordered  # whether it has ordered effects
         self.module = module.module
         self.annotated_copy = module.annotated_copy
         self.deepest = module.deepest
@@ -79,36 +81,34 @@ def _lower_jaxpr(
     name: str,
     platform: str,
     *,
-    replicas: int = 1,
-    partitions: int = 1,
+    placement: Placement | None = None,
     donated: Sequence[bool] = (),
-    axes: tuple[tuple[Any, int], ...] = (),
-    arg_attributes: Sequence[dict[str, Any]] = (),
-    result_attributes: Sequence[dict[str, Any]] = (),
-    ordered: bool = False,
     locations: bool = True,
-    placement: Any = None,
     literals: bool = False,
     emitter: type[Lowering] = Lowering,
     names: Sequence[str] = (),
-    layout_modes: tuple[Sequence[str], Sequence[str]] | None = None,
+    partitions: int = 1,
 ) -> Lowered:
     """Return the module of a closed jaxpr, with a function `main`.
 
-    `main` takes the captured constants, then the jaxpr's inputs. With `ordered`, a token is
-    threaded through the operations with ordered effects. `placement` has the shardings of
-    inputs and results of a partitioned program. With `literals`, captured constants are
-    constants in the module. `emitter` is the `Lowering` class; its `begin` gets the inputs'
-    `names`. `layout_modes` are XLA's layout modes of inputs and results.
+    `main` takes the captured constants, then the jaxpr's inputs. If the jaxpr has ordered
+    effects, a token is threaded through their operations. With `literals`, captured
+    constants are constants in the module. `emitter` is the `Lowering` class; its `begin`
+    gets the inputs' `names`. `partitions` is their number where no `placement` is given.
     """
-    if placement is None and TypeFlags.has_sharded_types and replicas == partitions == 1:
+    ordered = any(getattr(e, "ordered", False) for e in closed.effects)
+    spmd = placement if placement is not None and placement.is_spmd else None
+    replicas = 1 if placement is None else placement.num_replicas
+    if spmd is None and TypeFlags.has_sharded_types and replicas == partitions == 1:
         check_one_device(closed.jaxpr)
+    arg_attributes: Sequence[dict[str, Any]] = ()
+    result_attributes: Sequence[dict[str, Any]] = ()
     with context.ir, context.unknown:
         module = Module(_module_name(name), platform, replicas, partitions)
         hidden = [] if literals else captured_consts(closed)
-        module.placement = placement
+        module.placement = spmd
         ctx = emitter(module, f"jit({name})" if locations else "")
-        ctx.axes = axes
+        ctx.axes = () if placement is None else placement.replica_axes
         hidden_avals = [core.aval_of(c) for c in hidden]
         taken = (*hidden_avals, *closed.in_avals)
         types = [ctx.type(main_aval(a)) for a in taken]
@@ -117,24 +117,25 @@ def _lower_jaxpr(
         if any(a.memory_space is HOST for a in (*closed.in_avals, *closed.out_avals)):
             arg_attributes = _with_memories(arg_attributes, closed.in_avals)
             result_attributes = _with_memories(result_attributes, closed.out_avals)
-        if layout_modes is not None:
-            arg_attributes = _with_layout_modes(arg_attributes, layout_modes[0])
-            result_attributes = _with_layout_modes(result_attributes, layout_modes[1])
+        if placement is not None and placement.layout_modes is not None:
+            arg_modes, result_modes = placement.layout_modes
+            arg_attributes = _with_layout_modes(arg_attributes, arg_modes)
+            result_attributes = _with_layout_modes(result_attributes, result_modes)
         if any(donated):
-            donations = _donations(donated, closed.in_avals, closed.out_avals, placement)
+            donations = _donations(donated, closed.in_avals, closed.out_avals, spmd)
             base = arg_attributes or [{}] * len(donations)
             arg_attributes = [{**a, **d} for a, d in zip(base, donations, strict=True)]
         arg_attributes = [{}] * shift + list(arg_attributes or [{}] * len(closed.in_avals))
-        if placement is not None:
-            arg_shardings = [placement.replicated] * shift + list(
-                map(placement.sharding_in, range(len(closed.in_avals)))
+        if spmd is not None:
+            arg_shardings = [spmd.replicated] * shift + list(
+                map(spmd.sharding_in, range(len(closed.in_avals)))
             )
             arg_attributes = _with_shardings(
                 ctx, arg_attributes, arg_shardings, [*hidden_avals, *closed.in_avals]
             )
-            if placement.outs is not None:
+            if spmd.outs is not None:
                 result_attributes = _with_shardings(
-                    ctx, result_attributes, placement.outs, closed.out_avals
+                    ctx, result_attributes, spmd.outs, closed.out_avals
                 )
         attributes = _attributes(arg_attributes, result_attributes)
         block = module.function("main", types, outs, "public", ctx.loc, attributes)
@@ -153,7 +154,7 @@ def _lower_jaxpr(
             for i, a in enumerate(closed.out_avals):
                 if isinstance(a, AbstractToken):
                     values[i] = ctx.constant(0, main_aval(a))
-            if placement is not None:
+            if spmd is not None:
                 values = _drop_redundant_constraints(
                     args, values, arg_attributes, result_attributes, closed.out_avals
                 )
@@ -166,7 +167,7 @@ def _lower_jaxpr(
             reports.check_constants(hidden)
         if config.DUMP_TO.peek():
             reports.dump(closed, name, module.module)
-    return Lowered(module, hidden)
+    return Lowered(module, hidden, ordered)
 
 
 def _module_name(name: str) -> str:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from jaxlib.mlir import ir
 
-from ..running.callback_errors import Failures
+from .callback_errors import Failures
 from .mlir_context import context, load_dialect
 
 if TYPE_CHECKING:

@@ -44,7 +44,7 @@ def lower_for(
 
     `main` takes the platform's index, then the jaxpr's inputs.
     """
-    each = [lower_jaxpr(closed, name, p, literals=True, **options) for p in platforms]
+    each = [lower_jaxpr(closed, name, p, **options) for p in platforms]
     texts = [str(lowered.module) for lowered in each]
     first = each[0]
     with context.ir, context.unknown:
@@ -76,7 +76,8 @@ def lower_for(
             ir.Operation.create("func.return", operands=results)
     first.module = module.module
     first.annotated_copy = module.annotated_copy
-    module.placement = options.get("placement")
+    placement = options.get("placement")
+    module.placement = placement if placement is not None and placement.is_spmd else None
     return first
 
 

@@ -19,9 +19,8 @@ from typing import Any
 
 from ...base import config, errors, monitoring, option, util
 from ..backends import client as clients
-from ..backends import cross_process_checks
 from ..backends import jaxlib_compat as compat
-from . import compiler_faults, compiler_passes, disk_cache
+from . import compiler_faults, compiler_passes, cross_process_checks, disk_cache
 
 # Marks programs that refer to objects of this process; they are not cached on disk.
 OF_THIS_PROCESS = "minijax:of-this-process:"

@@ -28,7 +28,9 @@ from ...passes.linearize import LinearizedJaxpr, linearize_jaxpr
 from ...passes.stage import stage_closed
 from ..arrays.array import ArrayImpl
 from ..sharding import placement as placements
+from ..sharding.placement import Placement
 from . import dispatch
+from .program import Options, Program, Request
 
 
 class CompiledRule(NamedTuple):
@@ -40,7 +42,7 @@ class CompiledRule(NamedTuple):
     aux: auxiliary output of the function that staged the rule.
     """
 
-    program: dispatch.Program | None
+    program: Program | None
     operand_indices: Sequence[int] | None
     result_indices: Sequence[int]
     aux: Any
@@ -89,13 +91,12 @@ def _run(
         elif x._sharding is not sharding:
             return None
         avals.append(x.aval)
-    placed = placements.by_sharding.get(id(sharding))
-    if placed is None:
+    placement = placements.by_sharding.get(id(sharding))
+    if placement is None:
         return None
     try:
         config_key = config.trace_key(), tuple(params.items())
-        # `placed` is a tuple from `by_sharding`: a placement, hashed by identity, and a bool.
-        key = (make, prim, needed, flags, placed, *config_key, *avals)
+        key = (make, prim, needed, flags, placement, *config_key, *avals)
         rule = _rules.get(key, _UNSEEN)
     except TypeError:  # unhashable params
         return None
@@ -106,7 +107,7 @@ def _run(
         rule = None
         if staged is not None:
             with contextlib.suppress(NotImplementedError):  # an operation without a lowering
-                rule = _compiled(staged, prim.name, *placed)
+                rule = _compiled(staged, prim.name, placement)
         util.remember(_rules, key, rule, _MOST_RULES)
     if rule is None:
         return None
@@ -134,7 +135,7 @@ def _staged(
 
 
 def _compiled(
-    staged: tuple[ClosedJaxpr, Any], name: str, placement: Any, committed: bool
+    staged: tuple[ClosedJaxpr, Any], name: str, placement: Placement
 ) -> CompiledRule | None:
     """Return a rule as a program; None for constants, effects or literal results."""
     closed, aux = staged
@@ -154,14 +155,14 @@ def _compiled(
         if _is_simple(prim) and not any(type(a) is Literal for a in ins):
             operand_indices = [inputs.index(a) for a in ins]
             program = dispatch.program_of_one(
-                prim, [a.aval for a in ins], eqn.params, placement, committed
+                prim, [a.aval for a in ins], eqn.params, placement
             )
     if program is None:
         alone = ClosedJaxpr(jaxpr.replace(outvars=fresh))
-        program = dispatch.compile_jaxpr(
-            alone, name, placement, committed, keep_unused=True, locations=False
-        )
-    is_direct = program.stable and program.kept_indices is None and not program.has_keys
+        options = Options(name, keep_unused=True, has_locations=False)
+        program = dispatch.compile_request(Request(alone, placement, (), options))
+    is_direct = program.stable and program.kept_indices is None
+    is_direct = is_direct and not program.has_wrapped_results
     return CompiledRule(program, operand_indices, result_indices, aux) if is_direct else None
 
 

@@ -18,7 +18,7 @@ So no more than 32 programs are ever in progress, counted in three parts:
   the value that these eight have in C++'s key: 8 programs.
 - Starts from Python hold a lock: one program.
 
-Next: ../sharding/partitioned_placement.py.
+Next: program.py.
 """
 
 from __future__ import annotations

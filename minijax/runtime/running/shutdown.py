@@ -54,7 +54,7 @@ def wait_for_all() -> None:
     with contextlib.suppress(compat.RuntimeFailure):  # errors of results that were never read
         compat.block_all([x for x in cpu.live_arrays() if not x.is_deleted()])
     with contextlib.suppress(compat.RuntimeFailure):  # from a user-defined compiler pass
-        _run_last(placements.placement(cpu.local_devices()[0]))
+        _run_last(placements.on_device(cpu.local_devices()[0], committed=False))
 
 
 def _run_last(placement: Any) -> None:
@@ -62,5 +62,5 @@ def _run_last(placement: Any) -> None:
         module = ir.Module.parse(_LAST_PROGRAM)
     executable = compile_module(module, placement.devices, has_locations=False)
     zero = transfers.put_numpy(np.zeros((), np.int32), shaped((), dtypes.int32), placement)
-    handler = compat.result_handler(zero.aval, placement.uncommitted_sharding, False)
+    handler = compat.result_handler(zero.aval, placement.cpp_sharding, False)
     compat.block_all(executable.execute_sharded([zero]).consume_with_handlers([handler]))

@@ -4,19 +4,20 @@ Arrays have the device's default layout, usually row-major, unless a `Format` pa
 `device_put` or to a compiled function requests another. Arrays with another layout have a
 C++ sharding of class `CustomLayoutSharding` or `CustomLayoutMeshSharding` (shardings.py).
 From that class, dispatch sees that a program compiled for default layouts cannot take them
-(layout_conversion.py, partitioned_placement.py). Inside programs the compiler chooses
-layouts, unless `with_layout_constraint` (prims/layout.py) fixes one.
+(../running/resharding.py converts them). Inside programs the compiler chooses layouts,
+unless `with_layout_constraint` (prims/layout.py) fixes one.
 
 Next: ../arrays/array.py, which has the property `format`.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from ...base import errors
-from .shardings import Sharding
+from .shardings import Sharding, has_custom_layout, mark_custom_layout
 
 
 class AutoLayout:
@@ -178,3 +179,32 @@ def layout_of(native: Any) -> Layout:
         tuple(map(tuple, inner.tiling())),
         inner.element_size_in_bits(),
     )
+
+
+def buffer_layout(buffer: Any) -> Layout | None:
+    """Return the layout of an ArrayImpl; None: the device's default."""
+    if not has_custom_layout(buffer):
+        return None
+    return layout_of(buffer._pjrt_layout).on(next(iter(buffer.devices())))
+
+
+def layout_mode(layout: Layout | AutoLayout | None) -> str:
+    """Return XLA's layout mode for a layout; None: the device's default."""
+    if layout is None:
+        return "default"
+    return "auto" if isinstance(layout, AutoLayout) else layout.mode
+
+
+def result_shardings(executable: Any, shardings: Sequence[Any], device: Any) -> list[Any]:
+    """Return the C++ shardings of a program's results, marked where the layout is custom."""
+    layouts = map(layout_of, executable.get_output_layouts())
+    return [
+        s if layout.on(device) is None else mark_custom_layout(s)
+        for layout, s in zip(layouts, shardings, strict=True)
+    ]
+
+
+def argument_layouts(executable: Any, skip: int, device: Any) -> list[Layout | None]:
+    """Return the layouts of a program's arguments after the first `skip`."""
+    layouts = map(layout_of, executable.get_parameter_layouts()[skip:])
+    return [layout.on(device) for layout in layouts]

@@ -278,23 +278,22 @@ def _from_host(x: Any) -> np.ndarray[Any, Any]:
     try:
         return np.from_dlpack(x)
     except (BufferError, RuntimeError):  # dtypes that NumPy cannot import
-        return compat.to_host(_imported(x, placement.default_placement()))
+        return compat.to_host(_imported(x, placement.default_placement().device))
 
 
 def _from_device(x: Any, number: int) -> Any:
     """Import a tensor in the memory of an accelerator, without a copy."""
     # DLPack counts this host's devices, like `local_hardware_id`, but unlike `id`.
     device = next(d for d in client.local_devices() if d.local_hardware_id == number)
-    target_placement = placement.placement(device)
-    return _imported(x, target_placement)
+    return _imported(x, device)
 
 
-def _imported(x: Any, target_placement: Any) -> Any:
+def _imported(x: Any, device: Any) -> Any:
     """Return a tensor as an Array that shares its memory."""
     capsule = x.__dlpack__()
     aval = shaped(*compat.shape_and_dtype(capsule))  # before the import consumes the capsule
-    buffer = compat.from_dlpack(capsule, target_placement.device)
-    return compat.with_aval(buffer, aval, target_placement.committed_sharding)
+    buffer = compat.from_dlpack(capsule, device)
+    return compat.with_aval(buffer, aval, placement.on_device(device).cpp_sharding)
 
 
 def array_repr(

@@ -22,7 +22,7 @@ from ...ir.core import EVAL, STATE, Tracer
 from ...prims import lax
 from ...prims.elementwise import const
 from ...prims.reshard import drop_explicit_sharding
-from ...runtime.sharding.partitioned_placement import multi_device_sharding
+from ...runtime.running.device_put import multi_device_sharding
 from ...symbolic.dims import SymbolicDim
 from ...types import dtypes
 from ...types.sizes import index_of

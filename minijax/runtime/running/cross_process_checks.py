@@ -21,8 +21,8 @@ import numpy as np
 from jaxlib.mlir import ir
 
 from ...base import config, errors
+from ..backends.cluster import state
 from ..lowering.mlir_context import context
-from .cluster import state
 
 if TYPE_CHECKING:
     from ...types.aliases import Value

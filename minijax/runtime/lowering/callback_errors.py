@@ -4,7 +4,7 @@ If one device stopped, the others would wait for it forever in the next collecti
 would end the process. So a failing callback does not stop such a program: it and all later
 ones return zeros. The call that started the program waits for it and then raises the error.
 
-Next: dispatch.py, which uses `Failures.watched`.
+Next: ../running/program.py, which uses `Failures.watched`.
 """
 
 from __future__ import annotations

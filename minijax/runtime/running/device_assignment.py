@@ -1,8 +1,8 @@
 """Choice of the devices that a computation runs on.
 
 Committed operands decide: a sharded one contributes all of its devices. Shardings inside a
-program and those passed to `jit` (`RequestedPlacement`) decide as well. All of these must
-name the same devices; uncommitted operands are moved there. If nothing is committed or
+program and those passed to `jit` decide as well: together they request a placement. All of
+these must name the same devices; uncommitted operands are moved there. If nothing is committed or
 requested, the computation runs on the default device.
 
 This module runs no program.  Next: ../running/dispatch.py.
@@ -11,7 +11,7 @@ This module runs no program.  Next: ../running/dispatch.py.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -21,49 +21,33 @@ from ...ir.jaxpr import Jaxpr, closed_jaxprs
 from ...types import dtypes
 from ...types.avals import shaped
 from ..arrays import array as arrays
-from ..arrays import transfers
-from ..arrays.array import ARRAYS, ArrayImpl, base_array
+from ..arrays.array import ARRAYS, ArrayImpl
 from ..arrays.operands import to_buffer
-from ..backends import jaxlib_compat as compat
-from . import placement as placements
-from .mesh import Mesh
-from .partition_spec import PartitionSpec
-from .partitioned_placement import (
-    DEVICE_SHARDINGS,
-    PartitionedPlacement,
-    committed_devices,
-    describe_argument,
-    describe_devices,
-    describe_sharding,
-    incompatible_devices_error,
-    mesh_of,
-    multi_device_sharding,
-    partitioned_placement,
-    put_sharded,
-    put_sharded_keep_layout,
-    sharding_mismatch_error,
-    with_default_layout,
-)
-from .placement import Placement
-from .shardings import (
+from ..sharding import placement as placements
+from ..sharding.mesh import Mesh, get_abstract_mesh
+from ..sharding.partition_spec import PartitionSpec
+from ..sharding.placement import Placement, mesh_of, partitions
+from ..sharding.shardings import (
+    GSPMDSharding,
     NamedSharding,
     OneOf,
     SingleDeviceSharding,
-    has_custom_layout,
 )
+from .device_put import multi_device_sharding, put_operands
+
+DEVICE_SHARDINGS = (NamedSharding, GSPMDSharding, SingleDeviceSharding)  # those with devices
 
 
 def place_values(
     values: Sequence[Any],
     name: str,
     device: Any = None,
-    requested: RequestedPlacement | None = None,
+    requested: Placement | None = None,
     names: Sequence[str] = (),
     keep_layout: bool = False,
     kept_indices: Sequence[int] | None = None,
-) -> tuple[list[Any], Any, bool]:
-    """Return the operands as ArrayImpls on common devices, their placement, and whether it
-    is committed.
+) -> tuple[list[Any], Placement]:
+    """Return the operands as ArrayImpls at a common placement, and the placement.
 
     requested: the shardings requested for a function's arguments and results.
     names: the names of the operands in error messages.
@@ -74,40 +58,34 @@ def place_values(
     if kept_indices is not None and len(kept_indices) < len(values):
         needed = [values[i] for i in kept_indices]
         called = [names[i] for i in kept_indices] if names else ()
-        placed, placement, committed = place_values(
-            needed, name, device, requested, called, keep_layout
-        )
+        placed, placement = place_values(needed, name, device, requested, called, keep_layout)
         buffers = list(values)
         for i, buffer in zip(kept_indices, placed, strict=True):
             buffers[i] = buffer
-        return buffers, placement, committed
+        return buffers, placement
     if requested is None and device is None and (single := _single_placement(values)):
-        placement, committed = single
-        to = to_buffer
-        buffers = [x if type(x) is ArrayImpl else to(x, placement) for x in values]
-        return buffers, placement, committed
-    placement, committed = common_placement(values, name, requested, names)
-    if isinstance(placement, PartitionedPlacement):
-        return placement.put_operands(values, keep_layout), placement, True
-    if device is not None:
-        target = placements.placement(device)
+        to, target = to_buffer, single.uncommitted
+        return [x if type(x) is ArrayImpl else to(x, target) for x in values], single
+    placement = common_placement(values, name, requested, names)
+    if device is not None and placement.mesh is None:
+        target = placements.on_device(device)
         if (
             requested is not None
-            and not requested.among
-            and requested.target not in (None, target)
+            and requested.committed
+            and requested.devices != target.devices
         ):
-            jit_sharding = "jit inside jit", SingleDeviceSharding(placement.devices[0])
+            jit_sharding = "jit inside jit", SingleDeviceSharding(placement.device)
             raise incompatible_devices_error(
                 describe_devices(target.devices), describe_sharding(*jit_sharding)
             )
-        placement, committed = target, True
-    return buffers_at(values, placement, keep_layout=keep_layout), placement, committed
+        placement = target
+    return put_operands(values, placement, keep_layout=keep_layout), placement
 
 
 _NUMBERS = (bool, int, float, complex)
 
 
-def _single_placement(values: Sequence[Any]) -> tuple[Placement, bool] | None:
+def _single_placement(values: Sequence[Any]) -> Placement | None:
     """Return the placement of operands that share one single-device sharding, or None in
     all other cases."""
     sharding: Any = None
@@ -121,47 +99,12 @@ def _single_placement(values: Sequence[Any]) -> tuple[Placement, bool] | None:
             sharding = x._sharding
         elif x._sharding is not sharding:
             return None
-    placed = placements.by_sharding.get(id(sharding))
-    if placed is None or placed[1]:
-        return placed
+    placement = placements.by_sharding.get(id(sharding))
+    if placement is None or placement.committed:
+        return placement
     # A mesh or default device, if set, takes precedence over uncommitted operands.
     has_default = config.MESH.value is not None or config.DEFAULT_DEVICE.value is not None
-    return None if has_default else placed
-
-
-def buffers_at(
-    values: Sequence[Any],
-    placement: Placement | PartitionedPlacement,
-    kept_indices: Sequence[int] | None = None,
-    keep_layout: bool = False,
-) -> list[Any]:
-    """Return the operands, converted to ArrayImpls at `placement`.
-
-    kept_indices: the operands to convert; None: all.
-    """
-    if isinstance(placement, PartitionedPlacement):
-        positions = (
-            {i: k for k, i in enumerate(kept_indices)} if kept_indices is not None else None
-        )
-        put = put_sharded_keep_layout if keep_layout else put_sharded
-        return [
-            put(x, placement.sharding_in(i if positions is None else positions[i]))
-            if positions is None or i in positions
-            else x
-            for i, x in enumerate(values)
-        ]
-    buffers = []
-    needed = None if kept_indices is None else set(kept_indices)
-    for i, x in enumerate(values):
-        if needed is not None and i not in needed:
-            buffers.append(x)
-        elif type(x) in ARRAYS and not arrays.foreign(x):
-            if x.is_deleted():
-                raise RuntimeError(transfers.deleted_message(x.aval))
-            buffers.append(move_buffer(base_array(x), placement, keep_layout))
-        else:
-            buffers.append(to_buffer(x, placement))
-    return buffers
+    return None if has_default else placement
 
 
 def shardings_in(jaxpr: Jaxpr) -> tuple[tuple[str, Any], ...]:
@@ -209,20 +152,13 @@ def check_unread(x: Any, required_sharding: Any) -> None:
         raise sharding_mismatch_error(required_sharding, x)
 
 
-class RequestedPlacement(NamedTuple):
-    """Shardings requested for a function's arguments and results (None: unconstrained)."""
-
-    target: Mesh | Placement | None  # the devices; None: those of the arguments
-    ins: Sequence[Any]
-    outs: Sequence[Any] | None = None
-    among: bool = False  # whether `target` is one of several possible devices
-
-
 def requested_placement_of(
     jaxprs: Sequence[Jaxpr], n: int, ins: Sequence[Any] = (), outs: Sequence[Any] | None = None
-) -> RequestedPlacement | None:
+) -> Placement | None:
     """Return the placement that programs with `n` inputs request, or None if they request
     none.
+
+    It is uncommitted if the programs would run on other devices as well.
 
     Raises:
       ValueError: two of them name different devices.
@@ -246,8 +182,7 @@ def requested_placement_of(
             (device,), *others = dict.fromkeys(
                 named_sharding[1].devices for named_sharding in choices
             )
-            single = None if others else placements.placement(device)
-            return RequestedPlacement(single, [None] * n, among=True)
+            return None if others else placements.on_device(device, committed=False)
         for named_sharding in choices:
             if named_sharding[1].devices[0] not in named_shardings[0][1].devices:
                 raise incompatible_devices_error(
@@ -258,44 +193,42 @@ def requested_placement_of(
             raise incompatible_devices_error(
                 *(describe_sharding(*s) for s in (named_shardings[0], named_sharding))
             )
-    meshes = (s.mesh for _, s in named_shardings if isinstance(s, NamedSharding))
-    target: Any = next(meshes, None) or placements.placement(named_shardings[0][1].devices[0])
     in_shardings = [*[None] * (n - len(ins)), *ins]
-    out_shardings = [s if isinstance(s, NamedSharding) else None for s in outs or ()]
-    return RequestedPlacement(target, in_shardings, out_shardings if outs is not None else None)
+    meshes = (s.mesh for _, s in named_shardings if isinstance(s, NamedSharding))
+    mesh: Any = next(meshes, None)
+    if mesh is None:
+        return placements.on_device(named_shardings[0][1].devices[0], ins=in_shardings)
+    if outs is not None:
+        outs = [s if isinstance(s, NamedSharding) else None for s in outs]
+    return partitions(mesh, in_shardings, outs)
 
 
 def common_placement(
     values: Sequence[Any],
     name: str,
-    requested: RequestedPlacement | None = None,
+    requested: Placement | None = None,
     names: Sequence[str] = (),
-) -> tuple[Any, bool]:
-    """Return the common placement of operands, and whether it is committed.
+) -> Placement:
+    """Return the common placement of operands.
 
     It is the device of the committed operands; otherwise that of any operand; otherwise the
     default device. If an operand is sharded, it is all of its devices.
     """
     chosen: tuple[int, Placement] | None = None
     uncommitted: Placement | None = None
-    if (
-        requested is not None
-        and requested.among
-        and any(multi_device_sharding(x) is not None for x in values)
-    ):
-        requested = None
-    if requested is not None and isinstance(requested.target, Mesh):
-        return _common_mesh_placement(values, name, requested, names), True
-    if requested is not None and requested.target is not None:
-        return _common_device(values, name, requested, names), True
+    if requested is not None and not requested.committed:
+        is_binding = all(multi_device_sharding(x) is None for x in values)
+        requested = requested if is_binding else None
+    if requested is not None and requested.mesh is not None:
+        return _common_mesh_placement(values, name, requested, names)
+    if requested is not None:
+        return _common_device(values, name, requested, names)
     for i, x in enumerate(values):
-        placed = _placement_of_value(x)
-        if placed is None:
+        placement = _placement_of_value(x)
+        if placement is None:
             if multi_device_sharding(x) is not None:
-                return _common_mesh_placement(values, name, requested, names), True
-            continue
-        placement, committed = placed
-        if not committed:
+                return _common_mesh_placement(values, name, requested, names)
+        elif not placement.committed:
             uncommitted = uncommitted or placement
         elif chosen is None:
             chosen = i, placement
@@ -305,39 +238,33 @@ def common_placement(
                 *(describe_argument(j, y, name, names) for j, y in pair)
             )
     if chosen is not None:
-        return chosen[1], True
+        return chosen[1]
     mesh = config.MESH.value
     if isinstance(mesh, Mesh):
-        default_request = RequestedPlacement(mesh, [None] * len(values))
-        return _common_mesh_placement(
-            values,
-            name,
-            (requested and requested._replace(target=mesh)) or default_request,
-            names,
-        ), True
+        default_request = partitions(mesh, [None] * len(values))
+        return _common_mesh_placement(values, name, default_request, names)
     if config.DEFAULT_DEVICE.value is not None or uncommitted is None:
-        return placements.default_placement(), False
-    return uncommitted, False
+        return placements.default_placement()
+    return uncommitted
 
 
-def _placement_of_value(x: Any) -> tuple[Placement, bool] | None:
-    """Return the single-device placement of an array or a type, and whether it is
-    committed."""
+def _placement_of_value(x: Any) -> Placement | None:
+    """Return the single-device placement of an array or a type."""
     if type(x) in ARRAYS and not arrays.foreign(x):
         return placements.placement_of(x)
     sharding = getattr(x, "sharding", None)
     if isinstance(sharding, SingleDeviceSharding):
-        return placements.placement(sharding.devices[0]), True
+        return placements.on_device(sharding.devices[0])
     return None
 
 
 def _common_device(
-    values: Sequence[Any], name: str, requested: RequestedPlacement, names: Sequence[str]
+    values: Sequence[Any], name: str, requested: Placement, names: Sequence[str]
 ) -> Placement:
     """Return the requested device; arguments with a requested sharding may be moved there."""
-    target = requested.target
-    assert isinstance(target, Placement)
-    for i, (x, required_sharding) in enumerate(zip(values, requested.ins, strict=True)):
+    target = placements.on_device(requested.device)
+    ins = requested.ins or [None] * len(values)
+    for i, (x, required_sharding) in enumerate(zip(values, ins, strict=True)):
         devices = committed_devices(x)
         if devices is None or devices == target.devices:
             continue
@@ -351,13 +278,13 @@ def _common_device(
 
 
 def _common_mesh_placement(
-    values: Sequence[Any], name: str, requested: RequestedPlacement | None, names: Sequence[str]
-) -> PartitionedPlacement:
+    values: Sequence[Any], name: str, requested: Placement | None, names: Sequence[str]
+) -> Placement:
     """Return the common placement of operands, at least one of which is sharded."""
     requested_shardings = [None] * len(values) if requested is None else requested.ins
     current_shardings = list(map(multi_device_sharding, values))
     first = next((i for i, s in enumerate(current_shardings) if s is not None), None)
-    mesh: Any = None if requested is None else requested.target
+    mesh: Any = None if requested is None else requested.mesh
     has_target = mesh is not None
     if mesh is None and first is not None:
         mesh = mesh_of(current_shardings[first])
@@ -382,7 +309,7 @@ def _common_mesh_placement(
             check_host_value(x, required_sharding)
         sharding = required_sharding or current
         ins.append(sharding if isinstance(sharding, NamedSharding) else None)
-    return partitioned_placement(mesh, ins, None if requested is None else requested.outs)
+    return partitions(mesh, ins, None if requested is None else requested.outs)
 
 
 def check_host_value(x: Any, required_sharding: Any) -> None:
@@ -401,32 +328,112 @@ def check_host_value(x: Any, required_sharding: Any) -> None:
     )
 
 
-def matches_operand_sharding(
-    x: Any, placement: Placement | PartitionedPlacement, k: int
-) -> bool:
+def matches_operand_sharding(x: Any, placement: Placement, k: int) -> bool:
     """Whether a value is on the right devices for operand number `k` of a program."""
     devices = committed_devices(x)
     if devices is None:
         return True
-    if isinstance(placement, Placement):
+    if placement.mesh is None:
         return bool(devices == placement.devices)
-    required_sharding = placement.sharding_in(k)
-    return bool(required_sharding.is_equivalent_to(x.sharding, len(x.shape)))
+    return bool(placement.sharding_in(k).is_equivalent_to(x.sharding, len(x.shape)))
 
 
-def move_buffer(buffer: Any, placement: Placement, keep_layout: bool = False) -> Any:
-    """Return the ArrayImpl on a device in its default layout; itself if it is there
-    already."""
-    placed = placements.placement_of(buffer)
-    if placed is None:
-        aval = buffer.aval.update(explicit=None)
-        return transfers.put_numpy(transfers.host_value(buffer), aval, placement)
-    if has_custom_layout(buffer) and not (keep_layout and placed[0] is placement):
-        buffer = with_default_layout(buffer)
-    if placed[0] is placement:
-        return buffer
-    if placed[0].device.client is placement.device.client:
-        return compat.copy_to(
-            buffer, placement.device, placement.sharding_of(buffer.aval, committed=False)
+# ------------------------------------------------------------------------------ errors
+
+
+def committed_devices(x: Any) -> tuple[Any, ...] | None:
+    """Return the devices that a value or type is committed to; None: it is uncommitted."""
+    sharding = multi_device_sharding(x)
+    if sharding is not None:
+        return sharding.devices  # type: ignore[no-any-return]
+    if type(x) in ARRAYS and not arrays.foreign(x):
+        placement = placements.placement_of(x)
+        return placement.devices if placement is not None and placement.committed else None
+    declared = getattr(x, "sharding", None)
+    return declared.devices if isinstance(declared, SingleDeviceSharding) else None
+
+
+def check_meshes(name: str, values: Sequence[Any]) -> bool:
+    """Raise ValueError if operands or the current mesh have different meshes, and one of
+    these meshes has `Explicit` axes.
+
+    Return False if they differ and `minijax_recast_mesh` is on: the current mesh was then
+    derived from another one.
+    """
+    context_mesh = get_abstract_mesh()
+    operand_meshes = []
+    for x in values:
+        sharding = multi_device_sharding(x)
+        if isinstance(sharding, NamedSharding) and sharding.mesh.axis_names:
+            operand_meshes.append((x, sharding.mesh.abstract_mesh))
+    meshes = (
+        (*(m for _, m in operand_meshes), context_mesh)
+        if context_mesh.axis_names
+        else [m for _, m in operand_meshes]
+    )
+    if not any(m.explicit_axes for m in meshes):
+        return True
+    tries = ["jax.sharding.reshard(x, sharding)", "jax.device_put(x, sharding)"]
+    for x, mesh in operand_meshes:
+        differs = bool(context_mesh.axis_names) and mesh != context_mesh
+        if not differs and mesh == operand_meshes[0][1]:
+            continue
+        if config.RECAST_MESH.peek():
+            return False
+        if differs:
+            aval = shaped(tuple(x.shape), x.dtype).str_short(False)
+            raise errors.value_error(
+                f"For primitive {name}, context mesh {context_mesh} should match the aval mesh"
+                f" {mesh} for shape {aval}.",
+                tries=tries,
+            )
+        raise errors.value_error(
+            "Mesh for all inputs should be equal. Got one mesh:"
+            f" {operand_meshes[0][1]} and another mesh: {mesh}",
+            where=name,
+            tries=tries,
         )
-    return transfers.put_numpy(transfers.host_value(buffer), buffer.aval, placement)
+    return True
+
+
+def _describe_location(devices: Sequence[Any]) -> str:
+    ids = [d.id for d in devices]
+    return f"with device ids {ids} on platform {devices[0].platform.upper()}"
+
+
+def describe_argument(i: int, x: Any, name: str, names: Sequence[str] = ()) -> str:
+    """Describe argument number `i` for an error; `names` are the known argument names."""
+    called = names[i] if i < len(names) and names[i] else f"args[{i}]"
+    aval = shaped(tuple(x.shape), x.dtype).str_short(False)
+    location = _describe_location(committed_devices(x) or ())
+    return f"argument {called} of {name} with shape {aval} and {location}"
+
+
+def describe_sharding(what: str, sharding: Any) -> str:
+    """Describe a requested sharding for an error."""
+    return f"{what} {_describe_location(sharding.devices)}"
+
+
+def describe_devices(devices: Sequence[Any]) -> str:
+    """Describe the devices of a program for an error."""
+    return f"a sharding {_describe_location(devices)}"
+
+
+def incompatible_devices_error(first: str, second: str) -> ValueError:
+    """Return the error for arguments or shardings on different devices."""
+    return errors.value_error(
+        f"Received incompatible devices for jitted computation. Got {first} and {second}",
+        why="all arguments of a jitted function must be on the same devices.",
+        tries=["device_put one of them to the other's sharding"],
+    )
+
+
+def sharding_mismatch_error(requested: Any, x: Any) -> ValueError:
+    """Return the error for an argument whose sharding differs from `in_shardings`."""
+    aval = shaped(tuple(x.shape), x.dtype).str_short(False)
+    return errors.value_error(
+        "Sharding passed to jit does not match the sharding on the respective"
+        f" arg. Got jit sharding: {requested},\narg sharding: {x.sharding} for arg"
+        f" type: {aval}",
+        tries=["device_put it first", "in_shardings=None: keep the argument's sharding"],
+    )
