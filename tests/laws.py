@@ -58,12 +58,12 @@ def obeys(fun, *args, derivatives=True, lanes=True, exact=True):
     with mj.enable_x64(True):
         args = [doubled(x) for x in args]
         jit_agrees(fun, args, {} if exact else {"rtol": 1e-13})
-        moving = [i for i, x in enumerate(args) if moves(x)]
+        dependent = [i for i, x in enumerate(args) if moves(x)]
         outs = leaves(fun(*args))
-        if derivatives and moving and any(map(moves, outs)):
-            derivatives_agree(fun, args, moving)
+        if derivatives and dependent and any(map(moves, outs)):
+            derivatives_agree(fun, args, dependent)
             if lanes:
-                lanes_agree(partial(pulled_back, fun, moving), args)
+                lanes_agree(partial(pulled_back, fun, dependent), args)
         if lanes:
             lanes_agree(fun, args)
 
@@ -72,12 +72,12 @@ def jit_agrees(fun, args, tolerance):
     same(mj.jit(fun)(*args), fun(*args), **tolerance)
 
 
-def of_moving(fun, args, moving):
+def of_moving(fun, args, dependent):
     """`fun` of the arguments that move alone, giving the results that move."""
 
     def flat(*xs):
         full = list(args)
-        for i, x in zip(moving, xs, strict=True):
+        for i, x in zip(dependent, xs, strict=True):
             full[i] = x
         return [y for y in mj.tree.leaves(fun(*full)) if y.dtype.kind in "fc"]
 
@@ -97,9 +97,9 @@ def inner(xs, ys):
     return sum(np.sum(np.asarray(x) * np.asarray(y)).real for x, y in zip(xs, ys, strict=True))
 
 
-def derivatives_agree(fun, args, moving):
-    flat = of_moving(fun, args, moving)
-    primals = [args[i] for i in moving]
+def derivatives_agree(fun, args, dependent):
+    flat = of_moving(fun, args, dependent)
+    primals = [args[i] for i in dependent]
     ts = [like(x, 1 + i) for i, x in enumerate(primals)]
     outs, out_ts = mj.jvp(flat, tuple(primals), tuple(ts))
     ahead = flat(*(x + EPS * t for x, t in zip(primals, ts, strict=True)))
@@ -110,12 +110,12 @@ def derivatives_agree(fun, args, moving):
     same(outs, flat(*primals), rtol=1e-12)
     same(out_ts, slopes, rtol=1e-6, atol=1e-8)
     cts = [like(y, 7 + i) for i, y in enumerate(outs)]
-    found = mj.vjp(flat, *primals)[1](cts)
-    np.testing.assert_allclose(inner(cts, out_ts), inner(found, ts), rtol=1e-9)
+    cotangents = mj.vjp(flat, *primals)[1](cts)
+    np.testing.assert_allclose(inner(cts, out_ts), inner(cotangents, ts), rtol=1e-9)
     for k, x in enumerate(primals):
         if 0 < x.size <= 500:
             structure_agrees(flat, primals, k)
-    some_move(fun, args, moving)
+    some_move(fun, args, dependent)
 
 
 def structure_agrees(flat, primals, k):
@@ -131,20 +131,20 @@ def structure_agrees(flat, primals, k):
         assert not np.delete(np.ravel(np.asarray(y)), rows).any()
 
 
-def some_move(fun, args, moving):
+def some_move(fun, args, dependent):
     """Derivatives by one argument alone are those by all, with the others still."""
-    if len(moving) < 2:
+    if len(dependent) < 2:
         return
-    cts = [like(y, 3) for y in of_moving(fun, args, moving)(*(args[i] for i in moving))]
-    every = mj.vjp(of_moving(fun, args, moving), *(args[i] for i in moving))[1](cts)
-    for i, expected in zip(moving, every, strict=True):
+    cts = [like(y, 3) for y in of_moving(fun, args, dependent)(*(args[i] for i in dependent))]
+    every = mj.vjp(of_moving(fun, args, dependent), *(args[i] for i in dependent))[1](cts)
+    for i, expected in zip(dependent, every, strict=True):
         alone = mj.vjp(of_moving(fun, args, [i]), args[i])[1](cts)
         same(alone, [expected], rtol=1e-12)
 
 
-def pulled_back(fun, moving, *args):
-    flat = of_moving(fun, args, moving)
-    primals = [args[i] for i in moving]
+def pulled_back(fun, dependent, *args):
+    flat = of_moving(fun, args, dependent)
+    primals = [args[i] for i in dependent]
     outs, pull = mj.vjp(flat, *primals)
     return pull([mj.lax.full_like(y, 0.5) for y in outs])
 

@@ -72,7 +72,7 @@ def obeys_regions(prim, make, *args, tight=True, every=True):
 
 
 def prunes(jaxpr, values, every):
-    whole, seen = noted(run, jaxpr, *values)
+    full, seen = noted(run, jaxpr, *values)
     assert seen, "the program takes note"
     n = len(jaxpr.outvars)
     alone = [[k == i for k in range(n)] for i in range(n)]
@@ -81,7 +81,7 @@ def prunes(jaxpr, values, every):
         pruned, used_in = dce_jaxpr(jaxpr, used)
         ins = [x for x, u in zip(values, used_in, strict=True) if u]
         out, again = noted(run, pruned, *ins)
-        laws.same(out, [x for x, u in zip(whole, used, strict=True) if u])
+        laws.same(out, [x for x, u in zip(full, used, strict=True) if u])
         assert again == seen, f"effects, with {used} used"
 
 
@@ -89,15 +89,15 @@ def tells_dependence(jaxpr, values, tight):
     base = [np.asarray(x) for x in run(jaxpr, *values)]
     for i, x in enumerate(values):
         start = [k == i for k in range(len(values))]
-        moving = depends_on(jaxpr, start, inside=True)
-        said = [v in moving for v in jaxpr.outvars]
+        dependent = depends_on(jaxpr, start, inside=True)
+        flags = [v in dependent for v in jaxpr.outvars]
         changed = [*values[:i], moved(x), *values[i + 1 :]]
         now = [np.asarray(y) for y in run(jaxpr, *changed)]
         did = [not np.array_equal(a, b) for a, b in zip(base, now, strict=True)]
-        wrong = [d and not s for d, s in zip(did, said, strict=True)]
-        assert not any(wrong), f"operand {i} moves {did}, and is said to move {said}"
+        wrong = [d and not s for d, s in zip(did, flags, strict=True)]
+        assert not any(wrong), f"operand {i} moves {did}, and is said to move {flags}"
         if tight:
-            assert did == said, f"operand {i} moves {did}, and is said to move {said}"
+            assert did == flags, f"operand {i} moves {did}, and is said to move {flags}"
 
 
 def moved(x):
@@ -121,8 +121,8 @@ def discharges(fun, *args, reference):
     lanes = mj.jit(mj.vmap(fun))(*(np.stack(xs) for xs in zip(*many, strict=True)))
     laws.same(lanes, [np.stack(xs) for xs in zip(*each, strict=True)], **near)
     ts = [laws.like(x, 5) for x in args]
-    found, pushed = (mj.jvp(f, args, tuple(ts)) for f in (fun, reference))
-    laws.same(found, pushed, **near)
+    tangents, pushed = (mj.jvp(f, args, tuple(ts)) for f in (fun, reference))
+    laws.same(tangents, pushed, **near)
 
 
 def every_lane(fun, *args, size=2):

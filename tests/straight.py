@@ -68,14 +68,14 @@ def agree(looped, straight, x, *, reverse=True, tolerance=2e-5):
 
 def equations(jaxpr):
     """All equations of a jaxpr, those of inner jaxprs included."""
-    found = []
+    eqns = []
     for eqn in jaxpr.eqns:
-        found.append(eqn)
+        eqns.append(eqn)
         for value in eqn.params.values():
             for item in value if isinstance(value, tuple) else (value,):
                 if hasattr(item, "eqns"):
-                    found += equations(item)
-    return found
+                    eqns += equations(item)
+    return eqns
 
 
 def names(jaxpr):

@@ -110,10 +110,10 @@ def test_plan_counts_lines():
     plan = part("plan")
     page = (BOOK / "README.md").read_text()
     assert [name for name, _, _ in plan.PLAN] == [path.stem for path in CHAPTERS]
-    told, now = page, plan.filled(page)
+    before, now = page, plan.filled(page)
     number = re.compile(r"\b\d{2,}\b")
-    assert number.sub("N", told) == number.sub("N", now)
-    for old, new in zip(number.findall(told), number.findall(now), strict=True):
+    assert number.sub("N", before) == number.sub("N", now)
+    for old, new in zip(number.findall(before), number.findall(now), strict=True):
         # Files grow a little; the plan is made again when it misleads.
         assert abs(int(old) - int(new)) <= int(new) / 10, "run tutorials/stack/plan.py"
     assert plan.total(plan.PLAN[: plan.CORE]) < 3200  # one afternoon

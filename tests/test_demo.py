@@ -35,7 +35,7 @@ def run_demo(folder: pathlib.Path) -> str:
 
 
 def numbers(pattern: str, text: str) -> list[float]:
-    return [float(found.replace(",", "")) for found in re.findall(pattern, text)]
+    return [float(match.replace(",", "")) for match in re.findall(pattern, text)]
 
 
 @pytest.mark.slow

@@ -99,8 +99,8 @@ def public_functions(for_libraries=False):
 
 def section(doc: str, title: str) -> str | None:
     """The text below a heading, up to the next one."""
-    found = re.search(rf"^{title}:[^\n]*\n((?:[ \t]+[^\n]*\n|\n)*)", doc + "\n", re.M)
-    return found.group(0) if found else None
+    match = re.search(rf"^{title}:[^\n]*\n((?:[ \t]+[^\n]*\n|\n)*)", doc + "\n", re.M)
+    return match.group(0) if match else None
 
 
 def raises(fun) -> bool:
@@ -127,10 +127,10 @@ def raises(fun) -> bool:
 
 def faults(fun) -> list[str]:
     doc = inspect.cleandoc(fun.__doc__ or "")
-    found = []
+    messages = []
     first = doc.split("\n\n")[0]
     if not first.rstrip().endswith((".", ":", "?")):
-        found.append("no sentence")
+        messages.append("no sentence")
     try:
         parameters = [
             p.name
@@ -142,19 +142,19 @@ def faults(fun) -> list[str]:
     args = section(doc, "Args") or ""
     left = [p for p in parameters if not re.search(rf"\b{p}\b", args)]
     if left:
-        found.append(f"Args: {', '.join(left)}")
+        messages.append(f"Args: {', '.join(left)}")
     if section(doc, "Returns") is None:
-        found.append("Returns")
+        messages.append("Returns")
     if section(doc, "Raises") is None and raises(fun):
-        found.append("Raises")
+        messages.append("Raises")
     if ">>>" not in doc:
-        found.append("example")
+        messages.append("example")
     room = getattr(fun, "__module__", "")
     if room.startswith(SOURCED) and not re.search(
         r":math:|\.\. math::|Source:|arXiv|\(\d{4}\)", doc
     ):
-        found.append("formula or source")
-    return found
+        messages.append("formula or source")
+    return messages
 
 
 @pytest.mark.parametrize("fun", public_functions())

@@ -14,9 +14,9 @@ FLAGS = doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS
 
 
 def modules():
-    for found in pkgutil.walk_packages(minijax.__path__, "minijax."):
-        if not found.name.endswith("__main__"):
-            yield found.name
+    for info in pkgutil.walk_packages(minijax.__path__, "minijax."):
+        if not info.name.endswith("__main__"):
+            yield info.name
 
 
 def documented(module):
@@ -27,8 +27,8 @@ def documented(module):
         yield test.name.rsplit(".", 1)[-1], test.docstring
     for name, value in vars(module).items():
         ours = getattr(value, "__module__", None) == module.__name__
-        found = f"{module.__name__}.{name}" in seen
-        if ours and not found and isinstance(value.__doc__, str):
+        is_documented = f"{module.__name__}.{name}" in seen
+        if ours and not is_documented and isinstance(value.__doc__, str):
             yield name, value.__doc__
         if isinstance(value, SimpleNamespace):  # a record of functions
             for inner, fun in vars(value).items():

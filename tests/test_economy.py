@@ -61,8 +61,8 @@ def inner_scan(h, x, W):
 
 def dropout(W):
     def step(c, key):
-        kept = mj.random.bernoulli(key, 0.5, c.shape)
-        return jnp.where(kept, c @ W, 0.0), None
+        mask = mj.random.bernoulli(key, 0.5, c.shape)
+        return jnp.where(mask, c @ W, 0.0), None
 
     return lax.scan(step, X, mj.random.split(mj.random.key(0), 5))[0].sum()
 

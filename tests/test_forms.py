@@ -21,14 +21,14 @@ SINGLE = mj.sharding.SingleDeviceSharding(mj.devices()[0])
 
 def seen(transform):
     """How the argument of a function prints under a transformation."""
-    found = []
+    problems = []
 
     def f(x):
-        found.append(repr(x))
+        problems.append(repr(x))
         return x
 
     transform(f)
-    return found[0]
+    return problems[0]
 
 
 TRACERS = {
@@ -222,8 +222,8 @@ UFUNCS = {
 
 
 def test_ufuncs():
-    found = [n for n in dir(jnp) if isinstance(getattr(jnp, n), jnp.ufunc)]
-    assert found == sorted(UFUNCS)
+    names = [n for n in dir(jnp) if isinstance(getattr(jnp, n), jnp.ufunc)]
+    assert names == sorted(UFUNCS)
     assert not isinstance(jnp.ufunc, jnp.ufunc)
     assert issubclass(type(jnp.add), jnp.ufunc)
     for name, (nin, identity) in UFUNCS.items():
@@ -282,10 +282,10 @@ def test_pickles(x):
 def test_keys_of_ones_own_are_pickled_by_value():
     base = mj.random.key_impl(KEY)
     impl = mj.random.key(0).dtype.impl
-    mine = type(impl)((2,), abs, max, min, sum, name="mine", tag="me")
-    other = pickle.loads(pickle.dumps(mine))
-    assert other == mine
-    assert hash(other) == hash(mine)
+    own_impl = type(impl)((2,), abs, max, min, sum, name="mine", tag="me")
+    other = pickle.loads(pickle.dumps(own_impl))
+    assert other == own_impl
+    assert hash(other) == hash(own_impl)
     assert other != impl
     assert base == "threefry2x32"
 
@@ -356,9 +356,9 @@ def test_shapes_of_jax_array():
 
 
 def test_classes_bear_the_names_that_programs_look_for():
-    found = []
-    mj.jit(lambda x: found.append(type(x).__name__) or x)(1.0)
-    mj.vmap(lambda x: found.append(type(x).__name__) or x)(X)
-    mj.jvp(lambda x: found.append(type(x).__name__) or x, (1.0,), (1.0,))
-    found.append(type(mj.make_jaxpr(jnp.sin)(1.0).eqns[0]).__name__)
-    assert found == ["DynamicJaxprTracer", "BatchTracer", "JVPTracer", "JaxprEqn"]
+    missing = []
+    mj.jit(lambda x: missing.append(type(x).__name__) or x)(1.0)
+    mj.vmap(lambda x: missing.append(type(x).__name__) or x)(X)
+    mj.jvp(lambda x: missing.append(type(x).__name__) or x, (1.0,), (1.0,))
+    missing.append(type(mj.make_jaxpr(jnp.sin)(1.0).eqns[0]).__name__)
+    assert missing == ["DynamicJaxprTracer", "BatchTracer", "JVPTracer", "JaxprEqn"]

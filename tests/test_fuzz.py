@@ -19,8 +19,8 @@ from fuzz.types import Type
 
 import minijax as mj
 
-HERE = Path(__file__).parent
-CORPUS = sorted((HERE / "fuzz" / "corpus").glob("*.py"))
+FOLDER = Path(__file__).parent
+CORPUS = sorted((FOLDER / "fuzz" / "corpus").glob("*.py"))
 PROGRAMS = 10  # a road
 FOLLOWED = 40  # programs that NumPy follows
 ARRAYS_FROM = 2000  # calls
@@ -44,8 +44,8 @@ def test_two_roads_meet(run, road):
     values = 0
     for seed in range(PROGRAMS):
         drawn = roads.drawn(road, seed)
-        found = roads.disagreement(run, road, drawn, seed)
-        if found:
+        finding = roads.disagreement(run, road, drawn, seed)
+        if finding:
             again = lambda p, seed=seed: roads.disagreement(run, road, p, seed)
             small = shrink.shrink(drawn, again, budget=30)
             pytest.fail(f"seed {seed}, {road}: {again(small)}\n{small}")
@@ -57,8 +57,8 @@ def test_numpy_follows():
     count = 0
     for seed in range(FOLLOWED):
         drawn = draw.draw(seed, x64=True, refused=0.0)
-        followed, found = roads.against_numpy(drawn)
-        assert found is None, f"seed {seed}\n{drawn}"
+        followed, finding = roads.against_numpy(drawn)
+        assert finding is None, f"seed {seed}\n{drawn}"
         count += followed
     assert count > FOLLOWED
 
@@ -146,8 +146,8 @@ DIFFERENCES = {
 @pytest.mark.parametrize("name", DIFFERENCES)
 def test_what_differs_is_seen(name):
     ours, jax, kind = DIFFERENCES[name]
-    found = compare.difference(ours, jax)
-    assert (found and found[0]) == kind
+    finding = compare.difference(ours, jax)
+    assert (finding and finding[0]) == kind
 
 
 def test_spread_excuses_what_rounding_explains():

@@ -45,14 +45,14 @@ FILES = (
 @functools.cache
 def places(code):
     """The offsets of a function at which Python may have looked for signals."""
-    found, call = set(), None
+    lines, call = set(), None
     for op in dis.get_instructions(code):
         if op.opname == "RESUME" or (
             call and handlers(code, call) == handlers(code, op.offset)
         ):  # an exception raised here is caught where one of the call is
-            found.add(op.offset)
+            lines.add(op.offset)
         call = op.offset if op.opname.startswith("CALL") else None
-    return found
+    return lines
 
 
 def handlers(code, offset):
@@ -304,12 +304,12 @@ class Callable:
 @pytest.mark.parametrize("ends", ["collection", "function"])
 def test_no_interrupt_is_lost_where_things_die(ends):
     """What runs while objects die is C: an interrupt waits for the code around."""
-    kept = mj.jit(lambda x: x - 1)
-    kept(1.0)  # all is loaded
+    jitted = mj.jit(lambda x: x - 1)
+    jitted(1.0)  # all is loaded
     gc.collect()
-    mine = [c for c in gc.callbacks if isinstance(c, functools.partial)]
-    assert mine  # what minijax does then
-    others = [c for c in gc.callbacks if c not in mine]
+    callbacks = [c for c in gc.callbacks if isinstance(c, functools.partial)]
+    assert callbacks  # what minijax does then
+    others = [c for c in gc.callbacks if c not in callbacks]
     for c in others:  # of other packages
         gc.callbacks.remove(c)
     memos = WeakIdentityCache("of_tests", lambda value: isinstance(value, str))
@@ -335,4 +335,4 @@ def test_no_interrupt_is_lost_where_things_die(ends):
     finally:
         gc.enable()
         gc.callbacks.extend(others)
-    assert kept(3.0) == 2.0
+    assert jitted(3.0) == 2.0

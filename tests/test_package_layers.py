@@ -29,7 +29,7 @@ def imports(path: pathlib.Path, at_run_time: bool = False) -> list[tuple[str, in
     at_run_time: whether to leave out imports for type checkers only.
     """
     package = list(path.relative_to(ROOT).with_suffix("").parts)[:-1]
-    found = []
+    imported = []
     parsed = ast.parse(path.read_text())
     for node in executed(parsed) if at_run_time else ast.walk(parsed):
         if isinstance(node, ast.ImportFrom):
@@ -37,16 +37,16 @@ def imports(path: pathlib.Path, at_run_time: bool = False) -> list[tuple[str, in
                 base = package[: len(package) - node.level + 1]
                 stem = ".".join([*base, *(node.module or "").split(".")]).strip(".")
                 if node.module:
-                    found.append((stem, node.lineno))
+                    imported.append((stem, node.lineno))
                 else:
-                    found += [(".".join([*base, a.name]), node.lineno) for a in node.names]
+                    imported += [(".".join([*base, a.name]), node.lineno) for a in node.names]
             elif node.module and node.module.split(".")[0] == "minijax":
-                found.append((node.module.removeprefix("minijax").strip("."), node.lineno))
+                imported.append((node.module.removeprefix("minijax").strip("."), node.lineno))
         elif isinstance(node, ast.Import):
             for a in node.names:
                 if a.name.split(".")[0] == "minijax":
-                    found.append((a.name.removeprefix("minijax").strip("."), node.lineno))
-    return [(m, n) for m, n in found if m]
+                    imported.append((a.name.removeprefix("minijax").strip("."), node.lineno))
+    return [(m, n) for m, n in imported if m]
 
 
 def executed(tree: ast.AST) -> list[ast.AST]:
@@ -63,9 +63,9 @@ FILES = sorted(p for p in ROOT.rglob("*.py") if p.parent != ROOT or p.stem != "_
 
 @pytest.mark.parametrize("path", FILES, ids=lambda p: str(p.relative_to(ROOT)))
 def test_imports_go_down(path):
-    mine = layer_of(".".join(path.relative_to(ROOT).with_suffix("").parts))
+    layer = layer_of(".".join(path.relative_to(ROOT).with_suffix("").parts))
     for module, line in imports(path, at_run_time=True):
-        assert layer_of(module) <= mine, f"{path}:{line} imports {module} from above"
+        assert layer_of(module) <= layer, f"{path}:{line} imports {module} from above"
 
 
 # Within a layer, a package or file imports from the lines above its own line.
@@ -102,15 +102,15 @@ ORDER = {
 def entry_imports(package: str) -> list[tuple[str, str, str]]:
     """Imports between entries (packages and files) of a package: two entries, and where."""
     depth = len(package.split("/"))
-    found = []
+    imported = []
     for path in sorted((ROOT / package).rglob("*.py")):
         own = path.relative_to(ROOT).with_suffix("").parts
         for module, line in imports(path, at_run_time=True):
             parts = tuple(module.split("."))
             inside = parts[:depth] == own[:depth] and len(parts) > depth
             if inside and parts[depth] != own[depth]:
-                found.append((own[depth], parts[depth], f"{path}:{line}"))
-    return found
+                imported.append((own[depth], parts[depth], f"{path}:{line}"))
+    return imported
 
 
 @pytest.mark.parametrize("package", ORDER)
@@ -164,8 +164,8 @@ def run(code: str) -> str:
 def test_import_is_light():
     """`import minijax` loads no surface, no MLIR, no client, and few modules."""
     loaded = run("import sys, minijax; print(' '.join(sys.modules))").split()
-    mine = [m for m in loaded if m.startswith("minijax")]
-    assert len(mine) <= 40, mine
+    own_modules = [m for m in loaded if m.startswith("minijax")]
+    assert len(own_modules) <= 40, own_modules
     for heavy in ("minijax.surface", "minijax.prims", "jaxlib.mlir", "scipy", "jax"):
         assert not [m for m in loaded if m == heavy or m.startswith(heavy + ".")], heavy
 
@@ -206,18 +206,18 @@ def modules() -> dict[str, set[str]]:
         for p in ROOT.rglob("*.py")
         if p.stem != "__init__"
     }
-    found = {}
+    by_name = {}
     for name, path in names.items():
-        mine = set()
+        imported = set()
         package = name.split(".")[:-1]
         for node in executed(ast.parse(path.read_text())):
             if isinstance(node, ast.ImportFrom) and node.level:
                 stem = package[: len(package) - node.level + 1]
                 stem += node.module.split(".") if node.module else []
-                mine.add(".".join(stem))
-                mine |= {".".join([*stem, a.name]) for a in node.names}
-        found[name] = mine & set(names) - {name}
-    return found
+                imported.add(".".join(stem))
+                imported |= {".".join([*stem, a.name]) for a in node.names}
+        by_name[name] = imported & set(names) - {name}
+    return by_name
 
 
 def test_imports_form_no_circle():
@@ -291,13 +291,13 @@ def test_no_room_writes_into_another(path):
             while isinstance(owner, ast.Attribute | ast.Subscript):
                 owner = owner.value
             known = isinstance(owner, ast.Name) and owner.id in imported
-            assert not known or ast.unparse(target).split(".")[0] in GIVEN, (
+            assert not known or ast.unparse(target).split(".")[0] in FILLED_FROM_ABOVE, (
                 f"{path}:{node.lineno} sets {ast.unparse(target)}"
             )
 
 
 # What takes its parts from above by design: the operations lent, options, rules.
-GIVEN = {"core_ops", "config"}
+FILLED_FROM_ABOVE = {"core_ops", "config"}
 
 
 def test_modules_say_where_to_read_on():
@@ -308,8 +308,8 @@ def test_modules_say_where_to_read_on():
         for word in re.findall(r"[\w./]+", after.split("\n\n")[0]):
             name = word.rstrip(".")
             if name.endswith(".py") or "/" in name:
-                there = [(base / name).exists() for base in (path.parent, ROOT)]
-                assert any(there), f"{path} sends its readers to {name}"
+                exists = [(base / name).exists() for base in (path.parent, ROOT)]
+                assert any(exists), f"{path} sends its readers to {name}"
 
 
 def test_no_module_takes_the_name_of_an_export():

@@ -73,10 +73,10 @@ def staged(f):
 
 def compare(got, reference):
     """None, or what is wrong."""
-    want = reference(X, W)
-    if np.shape(got) != want.shape or got.dtype != want.dtype:
-        return f"is {got.dtype}{np.shape(got)}, not {want.dtype}{want.shape}"
-    error = np.abs(np.asarray(got) - want).max() / max(1.0, np.abs(want).max())
+    expected = reference(X, W)
+    if np.shape(got) != expected.shape or got.dtype != expected.dtype:
+        return f"is {got.dtype}{np.shape(got)}, not {expected.dtype}{expected.shape}"
+    error = np.abs(np.asarray(got) - expected).max() / max(1.0, np.abs(expected).max())
     return None if error < 1e-6 else f"is off by {error:.1e}"
 
 

@@ -48,11 +48,11 @@ def by_hand(monkeypatch):
     monkeypatch.setattr(dispatch, "is_host_driven", lambda jaxpr: True)
 
 
-def close(got, want, tolerance=1e-9):
-    got, want = np.asarray(got), np.asarray(want)
-    assert got.shape == want.shape and got.dtype == want.dtype
-    scale = max(1.0, np.abs(want).max(initial=0.0))
-    np.testing.assert_allclose(got / scale, want / scale, rtol=0, atol=tolerance)
+def close(got, expected, tolerance=1e-9):
+    got, expected = np.asarray(got), np.asarray(expected)
+    assert got.shape == expected.shape and got.dtype == expected.dtype
+    scale = max(1.0, np.abs(expected).max(initial=0.0))
+    np.testing.assert_allclose(got / scale, expected / scale, rtol=0, atol=tolerance)
 
 
 def staged(f):
@@ -62,10 +62,10 @@ def staged(f):
 @examples(40)
 @given(programs())
 def test_evaluated_and_compiled(program):
-    want = run(program, NUMPY)(X, W)
+    expected = run(program, NUMPY)(X, W)
     f = run(program, MINIJAX)
-    close(f(X, W), want)
-    close(mj.jit(f)(X, W), want)
+    close(f(X, W), expected)
+    close(mj.jit(f)(X, W), expected)
 
 
 STACKED = [t for t in BY_NAME if t not in ("pmap",)]
@@ -106,14 +106,14 @@ def test_under_a_stack(program, stack, stage):
         assert uses(program, "while_loop") and any(t.reverse for t in stack)
         assert "Reverse-mode differentiation does not work" in str(e)
         return
-    want = reference(program, stack)
+    expected = reference(program, stack)
     if any(map(differentiates, stack)):
         # Where other differences disagree, the program has a kink or jump.
         other = reference(program, stack, STEP=0.7e-3, STENCIL=ONE_SIDED)
-        assume(np.abs(want - other).max() <= 1e-6 * max(1.0, np.abs(want).max()))
-        close(got, want, 1e-6)
+        assume(np.abs(expected - other).max() <= 1e-6 * max(1.0, np.abs(expected).max()))
+        close(got, expected, 1e-6)
     else:
-        close(got, want)
+        close(got, expected)
 
 
 @pytest.mark.usefixtures("by_hand")

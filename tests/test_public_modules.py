@@ -55,9 +55,9 @@ def test_stubs_match_the_tables(name):
 def test_every_name_resolves_to_its_module(name):
     module = importlib.import_module(name)
     for public, (room, inner) in lazy_modules.homes(module._TABLE).items():
-        found = attrgetter(inner)(importlib.import_module(f"minijax.{room}"))
+        internal = attrgetter(inner)(importlib.import_module(f"minijax.{room}"))
         value = getattr(module, public)
-        assert value is found or value.__code__ is found.__code__, public
+        assert value is internal or value.__code__ is internal.__code__, public
         assert public in dir(module)
     assert set(module.__all__) <= set(dir(module))
 

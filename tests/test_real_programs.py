@@ -93,8 +93,10 @@ def energy(solve, A, y0, t):
 
 def test_the_adjoint_of_an_ode_with_adaptive_steps_is_right():
     with mj.enable_x64():
-        found = mj.jit(mj.value_and_grad(functools.partial(energy, adjoint_odeint), (0, 1, 2)))
-        value, (dA, dy, dt) = found(A, Y0, 1.5)
+        compiled = mj.jit(
+            mj.value_and_grad(functools.partial(energy, adjoint_odeint), (0, 1, 2))
+        )
+        value, (dA, dy, dt) = compiled(A, Y0, 1.5)
     end = expm(1.5 * A) @ Y0
     np.testing.assert_allclose(value, end @ end, rtol=1e-7)
     np.testing.assert_allclose(dy, 2 * expm(1.5 * A).T @ end, rtol=1e-6)
@@ -127,8 +129,8 @@ def test_many_of_them_under_vmap():
     with mj.enable_x64():
         one = mj.grad(functools.partial(energy, adjoint_odeint), 1)
         together = mj.jit(mj.vmap(one, (None, 0, None)))(A, starts, 1.5)
-    turned = expm(1.5 * A)
-    np.testing.assert_allclose(together, 2 * starts @ turned.T @ turned, rtol=1e-5, atol=1e-9)
+    rotated = expm(1.5 * A)
+    np.testing.assert_allclose(together, 2 * starts @ rotated.T @ rotated, rtol=1e-5, atol=1e-9)
 
 
 def test_a_neural_ode_learns_a_flow():
@@ -254,11 +256,11 @@ def test_hamiltonian_monte_carlo_draws_from_its_target():
     chains = random.split(random.key(7), 64)
     samples, accepted = mj.jit(mj.vmap(chain))(chains)
     assert 0.6 < accepted.mean() <= 1
-    kept = np.asarray(samples)[:, 100:].reshape(-1, 3)
+    draws = np.asarray(samples)[:, 100:].reshape(-1, 3)
     # Five standard errors, were one draw in four independent.
-    error = 5 * np.sqrt(np.diag(SPREAD) / (len(kept) / 4))
-    assert (np.abs(kept.mean(0) - MEAN) < error).all()
-    np.testing.assert_allclose(np.cov(kept.T), SPREAD, atol=0.1)
+    error = 5 * np.sqrt(np.diag(SPREAD) / (len(draws) / 4))
+    assert (np.abs(draws.mean(0) - MEAN) < error).all()
+    np.testing.assert_allclose(np.cov(draws.T), SPREAD, atol=0.1)
     # The same chain alone gives the same draws.
     alone = mj.jit(chain)(chains[3])[0]
     np.testing.assert_allclose(alone[:20], samples[3, :20], rtol=1e-3, atol=1e-3)

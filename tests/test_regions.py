@@ -205,8 +205,8 @@ def test_series(prim):
         slopes = [path]
         for _ in range(3):
             slopes.append(lambda t, f=slopes[-1]: mj.jvp(f, (t,), (1.0,))[1])
-        value, found = jet.jet(fun, ARGS, terms)
-        laws.same([value, *found], [f(0.0) for f in slopes], rtol=1e-8)
+        value, terms_out = jet.jet(fun, ARGS, terms)
+        laws.same([value, *terms_out], [f(0.0) for f in slopes], rtol=1e-8)
 
 
 def test_a_carry_that_moves_ends_a_loop():
@@ -222,8 +222,8 @@ def test_a_carry_that_moves_ends_a_loop():
         for _ in range(3):
             slope = lambda a, b, f=slope: mj.jvp(f, (a, b), (1.0, 1.0))[1]
         terms = [1.0, 0.0, 0.0]
-        found = jet.jet(fun, (0.7, 0.5), (terms, terms))[1]
-        np.testing.assert_allclose(found[2], slope(0.7, 0.5), rtol=1e-8)
+        terms_out = jet.jet(fun, (0.7, 0.5), (terms, terms))[1]
+        np.testing.assert_allclose(terms_out[2], slope(0.7, 0.5), rtol=1e-8)
 
 
 @pytest.mark.parametrize("loop", ["scan", "while"])
@@ -257,9 +257,9 @@ def test_what_ends_a_loop_moves_all_that_it_gives():
 
 
 def test_branches_agree_on_what_moves():
-    still = lambda a, b: (a, jnp.ones_like(b))
-    moving = lambda a, b: (a * b, jnp.sin(b))
-    for branches in ([still, moving], [moving, still]):
+    one_depends = lambda a, b: (a, jnp.ones_like(b))
+    both_depend = lambda a, b: (a * b, jnp.sin(b))
+    for branches in ([one_depends, both_depend], [both_depend, one_depends]):
         for i in jnp.arange(2):
             laws.obeys(lambda a, b, i=i, bs=branches: lax.switch(i, bs, a, b), 0.7, -0.4)
 
@@ -444,8 +444,8 @@ def test_lanes_of_a_program_know_their_axis(prim):
         inner = mj.vmap(mj.vmap(f), axis_name="i")(jnp.array([[1.0, 2.0], [3.0, 5.0]]))
         named = mj.vmap(f, axis_name="i")(jnp.array([1.0, 2.0]))
         if f is run:
-            found = inner, named
-    laws.same(found, (inner, named))
+            names = inner, named
+    laws.same(names, (inner, named))
 
 
 @pytest.mark.parametrize("prim", BIND)
@@ -476,8 +476,8 @@ def test_lanes_keep_donation_and_derivatives_forget_it():
     x = jnp.ones(3)
     assert donated(mj.vmap(f), x) == [(True,)]
     assert donated(lambda x: mj.jvp(f, (x,), (x,)), x) == [(False, False)]
-    for found in donated(mj.grad(lambda x: f(x).sum()), x):
-        assert not any(found)
+    for flags in donated(mj.grad(lambda x: f(x).sum()), x):
+        assert not any(flags)
 
 
 def test_shares_the_cotangent_of_a_shared_result():

@@ -39,8 +39,10 @@ def test_a_kind_tells_wrong_results(name, monkeypatch):
 
 
 def test_memory_that_grows_is_found(monkeypatch):
-    kept = []
-    monkeypatch.setitem(KINDS, "leak", lambda r: kept.extend([r.random()] for _ in range(900)))
+    arrays = []
+    monkeypatch.setitem(
+        KINDS, "leak", lambda r: arrays.extend([r.random()] for _ in range(900))
+    )
     for name in set(KINDS) - {"leak", "jit"}:
         monkeypatch.delitem(KINDS, name)
     report = memory.run(Budget(30), calls=40)

@@ -12,11 +12,11 @@ x7 = jnp.arange(7.0)
 keys = jax.random.split(jax.random.key(0), 7)
 
 
-def same(got, want):
+def same(got, expected):
     got, got_tree = jax.tree.flatten(got)
-    want, want_tree = jax.tree.flatten(want)
+    expected, want_tree = jax.tree.flatten(expected)
     assert got_tree == want_tree
-    for x, y in zip(map(jnp.asarray, got), map(jnp.asarray, want), strict=True):
+    for x, y in zip(map(jnp.asarray, got), map(jnp.asarray, expected), strict=True):
         assert (x.dtype, x.shape, x.weak_type) == (y.dtype, y.shape, y.weak_type)
         if str(x.dtype).startswith("key<"):
             x, y = jax.random.key_data(x), jax.random.key_data(y)
@@ -55,9 +55,9 @@ CASES = {
 @pytest.mark.parametrize("name", CASES)
 def test_equals_vmap_of_all_lanes(name):
     fun, args, options = CASES[name]
-    want = jax.vmap(fun, **options)(*args)
+    expected = jax.vmap(fun, **options)(*args)
     for chunk in (1, 3, 7, np.int32(100)):
-        same(jax.vmap(fun, chunk=chunk, **options)(*args), want)
+        same(jax.vmap(fun, chunk=chunk, **options)(*args), expected)
 
 
 def test_under_other_transformations():
@@ -67,14 +67,14 @@ def test_under_other_transformations():
     def total(chunk):
         return lambda w: jax.vmap(lambda x: f(w * x), chunk=chunk)(A).sum()
 
-    whole, chunked = jax.vmap(f), jax.vmap(f, chunk=3)
-    same(jax.jit(chunked)(A), whole(A))
+    full, chunked = jax.vmap(f), jax.vmap(f, chunk=3)
+    same(jax.jit(chunked)(A), full(A))
     same(jax.grad(total(3))(2.0), jax.grad(total(None))(2.0))
-    same(jax.grad(lambda a: chunked(a).sum())(A), jax.grad(lambda a: whole(a).sum())(A))
-    same(jax.jvp(chunked, (A,), (A,)), jax.jvp(whole, (A,), (A,)))
+    same(jax.grad(lambda a: chunked(a).sum())(A), jax.grad(lambda a: full(a).sum())(A))
+    same(jax.jvp(chunked, (A,), (A,)), jax.jvp(full, (A,), (A,)))
     same(jax.hessian(total(3))(2.0), jax.hessian(total(None))(2.0))
-    same(jax.vmap(chunked)(A[None] * 2), jax.vmap(whole)(A[None] * 2))
-    same(jax.pmap(chunked)(A[None] * 2), jax.pmap(whole)(A[None] * 2))
+    same(jax.vmap(chunked)(A[None] * 2), jax.vmap(full)(A[None] * 2))
+    same(jax.pmap(chunked)(A[None] * 2), jax.pmap(full)(A[None] * 2))
 
 
 def test_names_of_axes_around_it():

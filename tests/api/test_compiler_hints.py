@@ -26,7 +26,7 @@ def lines(f, *args, having="frontend"):
 
 
 @pytest.mark.parametrize(
-    ("where", "told"),
+    ("where", "expected"),
     [
         ("device_host", '{_xla_compute_type = "host"}'),
         ("device", '{_xla_compute_type = "dense"}'),
@@ -34,15 +34,15 @@ def lines(f, *args, having="frontend"):
         ("gpu_stream:1", '{_xla_stream_annotation = "1", inlineable = "false"}'),
     ],
 )
-def test_calls_and_operations_have_a_compute_type(where, told):
+def test_calls_and_operations_have_a_compute_type(where, expected):
     def f(x):
         with compute_on(where):
             y = mj.jit(lambda x: x * x)(x)
         return y + 1
 
-    found = lines(f, X)
-    assert all(told in line for line in found)
-    kinds = [kind for line in found for kind in ("call", "multiply", "add") if kind in line]
+    result = lines(f, X)
+    assert all(expected in line for line in result)
+    kinds = [kind for line in result for kind in ("call", "multiply", "add") if kind in line]
     assert {*kinds} == {"call", "multiply"}
 
 
@@ -54,8 +54,8 @@ def test_programs_that_compute_on_the_host_run():
 
     f = lambda x: inner(x).sum()
     assert np.allclose(mj.jit(mj.grad(f))(X), 2 * np.cos(X))
-    told = lines(mj.grad(f), X)
-    assert sum("cosine" in line for line in told) == 1
+    host_lines = lines(mj.grad(f), X)
+    assert sum("cosine" in line for line in host_lines) == 1
     with pytest.raises(ValueError, match=r"Invalid compute type nope. Current supported"):
         compute_on("nope")
 
@@ -69,8 +69,8 @@ def test_results_of_compute_on_go_to_a_memory_space():
     )
     a, b = mj.jit(f)(X)
     assert np.array_equal(a, X * X) and b.sharding.memory_kind == "pinned_host"
-    told = lines(f, X)
-    assert 'backend_config = "{\\22a\\22: true}"' in told[0] and "call @" in told[0]
+    emitted = lines(f, X)
+    assert 'backend_config = "{\\22a\\22: true}"' in emitted[0] and "call @" in emitted[0]
     g = compute_on2(compute_type="device_host", out_memory_spaces=Space.Device)(jnp.square)
     assert mj.vmap(mj.grad(g))(X).tolist() == [0, 2, 4, 6]
     assert "compute_on[" in str(mj.make_jaxpr(mj.grad(g))(1.0))
@@ -80,8 +80,8 @@ def test_groups_are_calls_that_bear_a_name():
     f = scheduling_group("1")(lambda x, by=1: x * x * by)
     text = str(mj.make_jaxpr(mj.grad(f))(1.0))
     assert text.count("xla_metadata_call[") == 2 and "scheduling_group=1" in text
-    (told,) = lines(f, X)
-    assert "call @xla_metadata_call" in told and '{scheduling_group = "1"}' in told
+    (line,) = lines(f, X)
+    assert "call @xla_metadata_call" in line and '{scheduling_group = "1"}' in line
     assert mj.vmap(f)(X).tolist() == [0, 1, 4, 9] and f(2.0, by=3.0) == 12
     assert "stage=a" in str(mj.make_jaxpr(xla_metadata_call(stage="a")(jnp.sin))(1.0))
     with pytest.raises(NotImplementedError, match="an attribute of a call is a string"):
@@ -98,8 +98,10 @@ def test_operations_are_put_in_an_order():
         return c
 
     assert np.allclose(f(X), np.sin(X) + np.cos(X))
-    told = lines(f, X, having="control_dep")
-    assert len(told) == 2 and all("has_side_effect = true" in line for line in told)
+    dependencies = lines(f, X, having="control_dep")
+    assert len(dependencies) == 2 and all(
+        "has_side_effect = true" in line for line in dependencies
+    )
     assert len(control_dep(X, X)) == 0
     with pytest.raises(ValueError, match="cannot be differentiated"):
         mj.grad(lambda x: (control_dep(x, x), x)[1])(1.0)

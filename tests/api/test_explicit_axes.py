@@ -212,17 +212,17 @@ def test_values_of_what_the_compiler_moves():
         ]
 
     a, k = np.random.default_rng(0).normal(size=(8, 4)), np.ones((2, 1, 3), "f")
-    given = a.astype("f"), np.arange(8, dtype="i"), k
+    inputs = a.astype("f"), np.arange(8, dtype="i"), k
     with mj.set_mesh(MESH):
-        placed = [mj.device_put(*z) for z in zip(given, (P("x"), P("x"), P()))]
-        found = mj.jit(several)(*placed)
-    for x, y in zip(found, mj.jit(several)(*given), strict=True):
+        placed = [mj.device_put(*z) for z in zip(inputs, (P("x"), P("x"), P()))]
+        result = mj.jit(several)(*placed)
+    for x, y in zip(result, mj.jit(several)(*inputs), strict=True):
         np.testing.assert_allclose(x, y, rtol=2e-5, atol=1e-5)
 
 
-@pytest.mark.parametrize(("name", "fun", "operands", "want"), TYPES)
-def test_types_of_results(name, fun, operands, want):
-    assert types(fun, *operands) == want
+@pytest.mark.parametrize(("name", "fun", "operands", "expected"), TYPES)
+def test_types_of_results(name, fun, operands, expected):
+    assert types(fun, *operands) == expected
 
 
 REFUSED = [
@@ -325,12 +325,12 @@ def test_values_and_places():
         h = jnp.tanh(x @ params[0])
         return (jnp.dot(h, params[1], out_sharding=P("x", None)) ** 2).mean()
 
-    want = mj.value_and_grad(lambda p, x: ((jnp.tanh(x @ p[0]) @ p[1]) ** 2).mean())
-    value, (g1, g2) = want((w1, w2), x)
+    expected = mj.value_and_grad(lambda p, x: ((jnp.tanh(x @ p[0]) @ p[1]) ** 2).mean())
+    value, (g1, g2) = expected((w1, w2), x)
     with mj.set_mesh(MESH):
         params = mj.device_put(w1, P(None, "y")), mj.device_put(w2, P("y"))
-        found, (f1, f2) = mj.jit(mj.value_and_grad(loss))(params, mj.device_put(x, P("x")))
-    np.testing.assert_allclose(found, value, rtol=1e-5)
+        result, (f1, f2) = mj.jit(mj.value_and_grad(loss))(params, mj.device_put(x, P("x")))
+    np.testing.assert_allclose(result, value, rtol=1e-5)
     for f, g, shown in ((f1, g1, "f32[4,16@y]"), (f2, g2, "f32[16@y,4]")):
         np.testing.assert_allclose(f, g, rtol=1e-4, atol=1e-6)
         assert mj.typeof(f).str_short(True) == shown
@@ -352,8 +352,8 @@ def test_arrays_bear_their_types():
     z = auto_axes(lambda x: jnp.sort(-x, 0), out_sharding=P("x"))(x)  # the mesh is x's
     assert mj.typeof(z).str_short(True) == "f32[8@x,4]"
     np.testing.assert_array_equal(z, np.sort(-np.asarray(x), 0))
-    here = mj.device_put(x, mj.devices()[0])
-    assert mj.typeof(here).str_short(True) == "f32[8,4]"
+    on_one_device = mj.device_put(x, mj.devices()[0])
+    assert mj.typeof(on_one_device).str_short(True) == "f32[8,4]"
 
 
 def test_out_sharding_of_each_operation():
@@ -366,14 +366,14 @@ def test_out_sharding_of_each_operation():
         write = lambda a: a.at[at].add(a, out_sharding=P("x", "y"))
         product = lambda a: jnp.einsum("ij,kj->ik", a, a, out_sharding=P("x", None))
         segments = mj.ops.segment_sum(a, at % 4, 4, out_sharding=P("x", None))
-        for f, want, lies in (
+        for f, expected, out_sharding in (
             (read, x[i], "f32[8@x,4]"),
             (write, x + np.roll(x, -1, 0), "f32[8@x,4@y]"),
             (product, x @ x.T, "f32[8@x,8]"),
         ):
             out, g = f(a), mj.grad(lambda a, f=f: f(a).sum())(a)
-            np.testing.assert_array_equal(out, want)
-            assert mj.typeof(out).str_short(True) == lies
+            np.testing.assert_array_equal(out, expected)
+            assert mj.typeof(out).str_short(True) == out_sharding
             assert mj.typeof(g).str_short(True) == "f32[8@x,4@y]"
         assert g.tolist() == np.broadcast_to(2 * x.sum(0), (8, 4)).tolist()
     assert mj.typeof(segments).str_short(True) == "f32[4@x,4]"
@@ -413,20 +413,20 @@ def test_cotangents_are_sharded_like_arguments():
     with mj.set_mesh(MESH):
         placed = mj.device_put(x, P("x", "y"))
         for f in (mj.grad(lambda x: island(x).sum()), lambda x: mj.vjp(island, x)[1](x)):
-            for found in mj.tree.leaves([f(placed), mj.jit(f)(placed)]):
-                assert found.sharding.spec == P("x", "y")
-                assert mj.typeof(found).str_short(True) == "f32[8@x,4@y]"
-                assert found.addressable_shards[0].data.shape == (2, 2)
+            for result in mj.tree.leaves([f(placed), mj.jit(f)(placed)]):
+                assert result.sharding.spec == P("x", "y")
+                assert mj.typeof(result).str_short(True) == "f32[8@x,4@y]"
+                assert result.addressable_shards[0].data.shape == (2, 2)
 
 
 def test_slices_of_sharded_arrays():
     """Functions whose parts XLA would add twice, or not at all."""
     a, bits = np.arange(1.0, 9.0, dtype="f"), np.arange(8) % 3 > 0
     where = NamedSharding(AUTO, P("x"))
-    found = mj.jit(
+    result = mj.jit(
         lambda a, b, i: (jnp.poly(a), jnp.packbits(b), jnp.repeat(a, i, total_repeat_length=36))
     )(*(mj.device_put(x, where) for x in (a, bits, a.astype("i"))))
-    for x, y in zip(found, (np.poly(a), np.packbits(bits), np.repeat(a, a.astype("i")))):
+    for x, y in zip(result, (np.poly(a), np.packbits(bits), np.repeat(a, a.astype("i")))):
         np.testing.assert_allclose(x, y, rtol=1e-6)
 
 
@@ -476,13 +476,13 @@ def constrained(mesh, x, spec):
 
 
 @pytest.mark.parametrize("spec", [P("x"), P("y"), P("x", "y")])
-@pytest.mark.parametrize("lies", [(), ("x",)])
-def test_a_constraint_moves_nothing_along_explicit_axes(spec, lies):
-    x = ones(MESH, *lies)
+@pytest.mark.parametrize("sharding", [(), ("x",)])
+def test_a_constraint_moves_nothing_along_explicit_axes(spec, sharding):
+    x = ones(MESH, *sharding)
     with pytest.raises(ValueError, match="can only refer to Auto axes of the mesh"):
         constrained(MESH, x, spec)
     with mj.set_mesh(MESH):
-        if tuple(spec) == lies:
+        if tuple(spec) == sharding:
             assert constrained(MESH, x, spec).sharding.is_equivalent_to(x.sharding, 2)
             return
         for run in (constrained, lambda m, x, s: lax.with_sharding_constraint(x, s)):
@@ -505,7 +505,7 @@ def test_no_compiler_chooses_along_explicit_axes():
 
 
 @pytest.mark.parametrize(
-    ("mesh", "lies", "spec", "names"),
+    ("mesh", "sharding", "spec", "names"),
     [
         (MESH, ("x",), P("x"), None),
         (MESH, ("x",), P("x", None), None),
@@ -517,14 +517,14 @@ def test_no_compiler_chooses_along_explicit_axes():
         (AUTO, (), P("x"), None),
     ],
 )
-def test_shard_map_accepts_arguments_sharded_by_its_specs(mesh, lies, spec, names):
+def test_shard_map_accepts_arguments_sharded_by_its_specs(mesh, sharding, spec, names):
     kwargs = {} if names is None else {"axis_names": names}
     f = mj.shard_map(lambda v: v + 1, mesh=mesh, in_specs=spec, out_specs=spec, **kwargs)
-    np.testing.assert_array_equal(f(ones(mesh, *lies)), 2 * np.ones((8, 8)))
+    np.testing.assert_array_equal(f(ones(mesh, *sharding)), 2 * np.ones((8, 8)))
 
 
 @pytest.mark.parametrize(
-    ("lies", "spec", "said"),
+    ("sharding", "spec", "message"),
     [
         ((), P("x"), r"P\('x', None\) does not match the specs of the input: P\(None, N"),
         (("x",), P("y"), r"P\('y', None\) does not match the specs of the input: P\('x"),
@@ -533,10 +533,10 @@ def test_shard_map_accepts_arguments_sharded_by_its_specs(mesh, lies, spec, name
     ],
 )
 @pytest.mark.parametrize("wrap", [lambda f: f, mj.jit])
-def test_shard_map_moves_nothing_along_explicit_axes(lies, spec, said, wrap):
+def test_shard_map_moves_nothing_along_explicit_axes(sharding, spec, message, wrap):
     f = wrap(mj.shard_map(lambda v: v, mesh=MESH, in_specs=spec, out_specs=spec))
-    with pytest.raises(ValueError, match=said):
-        f(ones(MESH, *lies))
+    with pytest.raises(ValueError, match=message):
+        f(ones(MESH, *sharding))
 
 
 def test_meshes_do_not_mix():
@@ -550,26 +550,26 @@ AUTO = Mesh(MESH.devices, ("x", "y"), axis_types=(AxisType.Auto,) * 2)
 
 
 def test_explicit_and_auto_meshes_do_not_mix():
-    auto, mine = ones(AUTO, "x"), ones(MESH)
+    auto, explicit = ones(AUTO, "x"), ones(MESH)
     for call in (lambda x: x + auto, lambda x: lax.mul(auto, x), lambda x: auto @ x):
         with pytest.raises(ValueError, match="Mesh for all inputs should be equal"):
-            call(mine)
-    for around, x in ((MESH, auto), (AUTO, mine)):
+            call(explicit)
+    for around, x in ((MESH, auto), (AUTO, explicit)):
         with mj.set_mesh(around), pytest.raises(ValueError, match=r"context mesh .* shou"):
             jnp.sin(x)
-    out = mj.jit(lambda x, y: x + y)(mine, auto)
-    assert out.sharding.is_fully_replicated and mj.typeof(out) == mj.typeof(mine)
+    out = mj.jit(lambda x, y: x + y)(explicit, auto)
+    assert out.sharding.is_fully_replicated and mj.typeof(out) == mj.typeof(explicit)
 
 
 def test_mixed_shardings_are_refused_outside_gradients():
-    auto, mine = ones(AUTO, "x"), ones(MESH)
+    auto, explicit = ones(AUTO, "x"), ones(MESH)
     recast = config.RECAST_MESH.swap(True)  # as while cotangents go back
     try:
-        np.testing.assert_array_equal(mine - auto, 0.0)
+        np.testing.assert_array_equal(explicit - auto, 0.0)
     finally:
         config.RECAST_MESH.swap_back(recast)
     with pytest.raises(ValueError, match="Mesh for all inputs should be equal"):
-        mine - auto
+        explicit - auto
 
 
 def test_calls_with_equal_specs_over_other_meshes():
@@ -620,13 +620,13 @@ def test_a_mesh_of_one_device_needs_no_context():
 def test_reshard_under_a_mesh_of_another_shape(shape, names):
     """Results are over the devices of the argument, in the current mesh's shape."""
     x = mj.device_put(jnp.arange(8.0), NamedSharding(MESH, P("x")))
-    there = mj.sharding.AbstractMesh(
+    other_mesh = mj.sharding.AbstractMesh(
         shape, tuple(names), axis_types=(AxisType.Explicit,) * len(shape)
     )
     f = lambda x: mj.reshard(x, P(names[0]))
-    with mj.sharding.use_abstract_mesh(there):
+    with mj.sharding.use_abstract_mesh(other_mesh):
         for got in (f(x), mj.jit(f)(x)):
-            assert got.sharding.mesh.shape_tuple == there.shape_tuple
+            assert got.sharding.mesh.shape_tuple == other_mesh.shape_tuple
             assert got.sharding.shard_shape((8,)) == (8 // shape[0],)
             assert got.tolist() == x.tolist()
 
@@ -663,8 +663,10 @@ def test_a_layer_in_a_scan_sends_one_sum_of_its_gradient():
         )  # the product has its axes in another order
         assert mj.typeof(swapped).str_short(True) == "f32[8,16@x]"
         np.testing.assert_allclose(swapped, (x @ w[0]).T, rtol=1e-6)
-    plain = lambda w, x: (lax.scan(lambda h, w: (jnp.tanh(h @ w), None), x, w)[0] ** 2).sum()
-    np.testing.assert_allclose(got, mj.grad(plain)(w, x), rtol=1e-5)
+    unsharded = lambda w, x: (
+        lax.scan(lambda h, w: (jnp.tanh(h @ w), None), x, w)[0] ** 2
+    ).sum()
+    np.testing.assert_allclose(got, mj.grad(unsharded)(w, x), rtol=1e-5)
 
 
 def test_lowered_text_contains_the_shardings_of_operations():

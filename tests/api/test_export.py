@@ -95,13 +95,13 @@ def test_attributes(exported):
 def test_trees(of_jax):
     """{'o': t, 'l': [t[0].a, (3, None)]} of a named tuple, dicts, and an ordered one."""
     ordered = collections.OrderedDict(z=F4.type(4), a=F4.type(5))
-    given = (Pair(F4.type(1), [F4.type(2)]), {"b": F4.type(3), "a": None}, ordered)
+    inputs = (Pair(F4.type(1), [F4.type(2)]), {"b": F4.type(3), "a": None}, ordered)
     fun = mj.jit(lambda t: {"o": t, "l": [t[0].a, (3, None)]})
-    want = fun(given)
-    for read in (again(export.export(fun)(given)), export.deserialize(of_jax["tree"])):
-        got = read.call(given)
-        assert mj.tree.structure(got) == mj.tree.structure(want)
-        assert mj.tree.leaves(got) == mj.tree.leaves(want)
+    expected = fun(inputs)
+    for read in (again(export.export(fun)(inputs)), export.deserialize(of_jax["tree"])):
+        got = read.call(inputs)
+        assert mj.tree.structure(got) == mj.tree.structure(expected)
+        assert mj.tree.leaves(got) == mj.tree.leaves(expected)
         assert list(got["o"][2]) == ["z", "a"] and type(got["o"][0]) is Pair
 
 
@@ -116,10 +116,10 @@ def test_nodes_of_ones_own():
     made = export.export(mj.jit(lambda x: Box(x, "out")))(X)
     with pytest.raises(ValueError, match=r"unregistered type .*Box"):
         made.serialize()
-    told = dict(serialize_auxdata=str.encode, deserialize_auxdata=bytes.decode)
-    export.register_pytree_node_serialization(Box, serialized_name="test.Box", **told)
-    found = again(made).call(X)
-    assert type(found) is Box and found.label == "out"
+    functions = dict(serialize_auxdata=str.encode, deserialize_auxdata=bytes.decode)
+    export.register_pytree_node_serialization(Box, serialized_name="test.Box", **functions)
+    result = again(made).call(X)
+    assert type(result) is Box and result.label == "out"
     register = export.register_pytree_node_serialization
     for kind, name, text in (
         (Box, "test.Box2", "Duplicate serialization registration for type"),
@@ -127,7 +127,7 @@ def test_nodes_of_ones_own():
         (int, "test.int", "must call first`jax.tree_util.register_pytree_node`"),
     ):
         with pytest.raises(ValueError, match=text):
-            register(kind, serialized_name=name, **told)
+            register(kind, serialized_name=name, **functions)
     with pytest.raises(ValueError, match=r"types other than `collections.namedtuple`"):
         export.register_namedtuple_serialization(Box, serialized_name="test.Box3")
     with pytest.raises(TypeError, match="only for dictionaries with string keys"):
@@ -145,9 +145,9 @@ def test_dtypes():
     ones = [np.ones(2).astype(jnp.dtype(name)) for name in DTYPES.split()]
     key = mj.random.key(3)
     read = again(export.export(mj.jit(lambda xs, k: (xs, mj.random.split(k))))(ones, key))
-    found, keys = read.call(ones, key)
-    assert [str(x.dtype) for x in found] == DTYPES.split()
-    assert all(np.asarray(x).tolist() == y.tolist() for x, y in zip(found, ones, strict=True))
+    result, keys = read.call(ones, key)
+    assert [str(x.dtype) for x in result] == DTYPES.split()
+    assert all(np.asarray(x).tolist() == y.tolist() for x, y in zip(result, ones, strict=True))
     assert (keys == mj.random.split(key)).all()
 
 
@@ -202,11 +202,11 @@ def test_over_devices(of_jax):
     x = np.arange(32, dtype=F4).reshape(4, 8)
     for read in (again(export.export(fun)(x)), export.deserialize(of_jax["sharded"])):
         assert read.nr_devices == 4
-        (lies,) = read.in_shardings_jax(mesh)
-        assert lies == over("x", "y") and read.out_shardings_jax(mesh) == (over("x"),)
-        found = read.call(mj.device_put(x, lies))
-        assert found.sharding == over("x")
-        np.testing.assert_allclose(found, x @ x.T, rtol=1e-6)
+        (sharding,) = read.in_shardings_jax(mesh)
+        assert sharding == over("x", "y") and read.out_shardings_jax(mesh) == (over("x"),)
+        result = read.call(mj.device_put(x, sharding))
+        assert result.sharding == over("x")
+        np.testing.assert_allclose(result, x @ x.T, rtol=1e-6)
         with pytest.raises(ValueError, match="was exported for 4 devices and is called in a"):
             read.call(x)
         with pytest.raises(ValueError, match="does not match the mesh used for export"):
@@ -221,8 +221,8 @@ def test_explicit_axes():
         x = mj.device_put(x, NamedSharding(mesh, P("x", "y")))
         read = again(export.export(mj.jit(lambda x: 2 * x))(x))
         assert str(read.in_avals[0]) == "float32[4@x,8@y]"
-        found = read.call(x)
-        assert found.sharding == x.sharding and (found == 2 * x).all()
+        result = read.call(x)
+        assert result.sharding == x.sharding and (result == 2 * x).all()
 
 
 # ------------------------------------------------------------------------------ errors
@@ -312,10 +312,10 @@ def test_cotangents_are_sharded_as_values(kind):
         assert program.in_shardings_jax(mesh)[:2] == (rows, columns)
         assert program.out_shardings_jax(mesh) == (rows, columns)
         y = mj.jit(exported.call)(x, w)
-        found = mj.jit(program.call)(x, w, y)
-        for got, like in zip(found, (x, w), strict=True):
+        result = mj.jit(program.call)(x, w, y)
+        for got, like in zip(result, (x, w), strict=True):
             assert got.sharding.is_equivalent_to(like.sharding, 2)
             assert mj.typeof(got) == mj.typeof(like)
-        want = mj.vjp(f, np.asarray(x), np.asarray(w))[1](np.asarray(y))
-        for got, to in zip(found, want, strict=True):
+        expected = mj.vjp(f, np.asarray(x), np.asarray(w))[1](np.asarray(y))
+        for got, to in zip(result, expected, strict=True):
             np.testing.assert_allclose(got, to, rtol=1e-5)

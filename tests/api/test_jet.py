@@ -42,11 +42,11 @@ def agree(f, *primals, order=4, seed=0):
     series = [[rng.normal(size=np.shape(x)) for _ in range(order)] for x in primals]
     out, terms = jet(f, primals, series)
     np.testing.assert_allclose(out, f(*primals), rtol=1e-12)
-    for got, want in zip(terms, nested(f, primals, series), strict=True):
-        np.testing.assert_allclose(got, want, rtol=1e-9, atol=1e-9)
+    for got, expected in zip(terms, nested(f, primals, series), strict=True):
+        np.testing.assert_allclose(got, expected, rtol=1e-9, atol=1e-9)
     scaled = [[t / math.factorial(k) for k, t in enumerate(s, 1)] for s in series]
-    _, plain = jet(f, primals, scaled, factorial_scaled=False)
-    for k, (a, b) in enumerate(zip(plain, terms, strict=True), 1):
+    _, unscaled = jet(f, primals, scaled, factorial_scaled=False)
+    for k, (a, b) in enumerate(zip(unscaled, terms, strict=True), 1):
         np.testing.assert_allclose(a, b / math.factorial(k), rtol=1e-12, atol=1e-12)
 
 

@@ -35,10 +35,10 @@ def test_rules_for_new_primitives(define, fun):
     prim = primitive("of_test", fun)
     define(prim)
     try:
-        found = jets.jet2(prim.bind, (0.7,), (TERMS,))
+        result = jets.jet2(prim.bind, (0.7,), (TERMS,))
         expected = jets.jet2(fun, (0.7,), (TERMS,))
-        np.testing.assert_allclose(found[0], expected[0], rtol=1e-6)
-        np.testing.assert_allclose(found[1], expected[1], rtol=1e-5)
+        np.testing.assert_allclose(result[0], expected[0], rtol=1e-6)
+        np.testing.assert_allclose(result[1], expected[1], rtol=1e-5)
     finally:
         del jets.jet_rules[prim]
     assert prim not in jets.jet_rules
@@ -64,12 +64,12 @@ def test_a_rule_replaces_the_built_in_one():
     try:
         jets.jet_rules[lax.sin_p] = rule
         assert jets.jet_rules[lax.sin_p] is rule
-        found = jets.jet2(lax.sin, (0.5,), (TERMS,))
+        result = jets.jet2(lax.sin, (0.5,), (TERMS,))
     finally:
         taylor_rules[lax.sin_p] = taylor
     assert calls == [3]
     expected = old([0.5], [list(TERMS)], accuracy=None)
-    np.testing.assert_allclose(found[1], expected[1], rtol=1e-6)
+    np.testing.assert_allclose(result[1], expected[1], rtol=1e-6)
 
 
 def test_functions_of_series():

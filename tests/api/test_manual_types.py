@@ -53,7 +53,7 @@ zero = lambda: jnp.float32(0)
 
 
 @pytest.mark.parametrize(
-    "f, said",
+    "f, text",
     [
         (lambda x: x, "f32[2]{V:x}"),
         (lambda x: jnp.zeros(2), "f32[2]"),
@@ -114,8 +114,8 @@ zero = lambda: jnp.float32(0)
         ),
     ],
 )
-def test_types(f, said):
-    assert types(f, X) == said
+def test_types(f, text):
+    assert types(f, X) == text
 
 
 def test_types_omit_axes_without_check_vma():
@@ -339,12 +339,12 @@ DERIVATIVES = {
 
 @pytest.mark.parametrize("name", DERIVATIVES)
 def test_derivatives(name):
-    parts, ins, outs, whole = DERIVATIVES[name]
+    parts, ins, outs, full = DERIVATIVES[name]
     loss = lambda f: lambda w, x: (f(w, x) ** 2).sum()
     with_grads = lambda f: mj.jit(mj.value_and_grad(loss(f), (0, 1)))
     got = with_grads(mapped(parts, ins, outs))(W, X)
-    want = with_grads(whole)(W, X)
-    for a, b in zip(mj.tree.leaves(got), mj.tree.leaves(want), strict=True):
+    expected = with_grads(full)(W, X)
+    for a, b in zip(mj.tree.leaves(got), mj.tree.leaves(expected), strict=True):
         np.testing.assert_allclose(a, b, rtol=2e-5, atol=1e-4)
 
 
@@ -409,9 +409,9 @@ def test_derivatives_of_lanes_along_an_axis():
     lanes = mj.vmap(
         mapped(lambda w, v: jnp.sin(w * v), (P(), PX), PX), (None, 0), spmd_axis_name="y"
     )
-    want = mj.grad(lambda w: jnp.sin(jnp.tile(w, 4) * LANES).sum())(W)
+    expected = mj.grad(lambda w: jnp.sin(jnp.tile(w, 4) * LANES).sum())(W)
     got = mj.jit(mj.grad(lambda w: lanes(w, LANES).sum()))(W)
-    np.testing.assert_allclose(got, want, rtol=1e-5)
+    np.testing.assert_allclose(got, expected, rtol=1e-5)
 
 
 @pytest.mark.parametrize(
@@ -429,10 +429,10 @@ def test_lanes_that_cannot_be_sharded(f, name, n, says):
 
 def test_types_are_found_once():
     """Of operations over axes in scope, too, which the checked types need many of."""
-    asked = []
+    primitives = []
 
     def abstract(x, *, axes):
-        asked.append(axes)
+        primitives.append(axes)
         return x
 
     prim = Primitive("test_types_found_once")
@@ -446,7 +446,7 @@ def test_types_are_found_once():
         )
         with mj.enable_checks(False):  # they ask again
             mj.make_jaxpr(f)(jnp.ones((size, 3)))
-    assert len(asked) == 3  # for each size, and where types say what varies
+    assert len(primitives) == 3  # for each size, and where types say what varies
 
 
 # ------------------------------------------- derivatives by what all devices share
@@ -502,8 +502,8 @@ def test_a_jacobian_by_what_all_devices_share_is_each_devices_or_the_sum():
 
 def test_jacobians_where_no_output_varies_more_than_an_input():
     f = lambda w, x: mj.jacrev(lambda w: lax.psum(w * x, "x"))(w)
-    want = np.diag(X.reshape(4, 2).sum(0))
-    np.testing.assert_array_equal(mapped(f, (P(), PX), P())(W, X), want)
+    expected = np.diag(X.reshape(4, 2).sum(0))
+    np.testing.assert_array_equal(mapped(f, (P(), PX), P())(W, X), expected)
     f = lambda x: mj.jacrev(lambda x: x**2)(x)
     assert np.asarray(mapped(f)(X))[2:4].tolist() == [[4, 0], [0, 6]]
 

@@ -104,10 +104,10 @@ def test_an_error_inside_propagates_unchanged():
 
 
 def test_a_leak_is_found():
-    kept = []
-    pmap(lambda x: kept.append(x))(A)
+    leaked = []
+    pmap(lambda x: leaked.append(x))(A)
     with pytest.raises(jax.errors.UnexpectedTracerError):
-        kept[0] + 1
+        leaked[0] + 1
 
 
 # ------------------------------------------------------------------------------- results
@@ -147,31 +147,31 @@ def test_sharded_rows_are_not_moved():
 
 
 def test_results_behave_as_arrays():
-    y, whole = pmap(add_one)(A), np.asarray(A + 1)
-    for got, want in (
-        (y[-1, 1:], whole[-1, 1:]),
-        (y[:, 0], whole[:, 0]),
-        (y[y > 3], whole[whole > 3]),
-        (y + A, whole + A),
-        (y.T, whole.T),
-        (y.reshape(-1), whole.ravel()),
+    y, full = pmap(add_one)(A), np.asarray(A + 1)
+    for got, expected in (
+        (y[-1, 1:], full[-1, 1:]),
+        (y[:, 0], full[:, 0]),
+        (y[y > 3], full[full > 3]),
+        (y + A, full + A),
+        (y.T, full.T),
+        (y.reshape(-1), full.ravel()),
         (y.at[0].set(0.0)[0], np.zeros(4)),
-        (jnp.sum(y, 0), whole.sum(0)),
-        (jax.jit(jnp.add)(y, A), whole + A),
+        (jnp.sum(y, 0), full.sum(0)),
+        (jax.jit(jnp.add)(y, A), full + A),
         (jax.grad(jnp.sum)(y), np.ones((3, 4))),
-        (jax.vmap(jnp.sum)(y), whole.sum(1)),
-        (np.stack(list(y)), whole),
-        (jax.device_get(y), whole),
-        (copy.deepcopy(y), whole),
-        (y.copy(), whole),
-        (pickle.loads(pickle.dumps(y)), whole),
-        (y.tolist(), whole),
-        (jax.device_put(y, jax.devices()[1]), whole),
-        (y.block_until_ready(), whole),
-        (pmap(add_one, in_axes=1)(y), whole.T + 1),
-        (pmap(lambda x, y: x * y.sum(), in_axes=(0, None))(A, y), A * whole.sum()),
+        (jax.vmap(jnp.sum)(y), full.sum(1)),
+        (np.stack(list(y)), full),
+        (jax.device_get(y), full),
+        (copy.deepcopy(y), full),
+        (y.copy(), full),
+        (pickle.loads(pickle.dumps(y)), full),
+        (y.tolist(), full),
+        (jax.device_put(y, jax.devices()[1]), full),
+        (y.block_until_ready(), full),
+        (pmap(add_one, in_axes=1)(y), full.T + 1),
+        (pmap(lambda x, y: x * y.sum(), in_axes=(0, None))(A, y), A * full.sum()),
     ):
-        np.testing.assert_array_equal(got, want)
+        np.testing.assert_array_equal(got, expected)
     assert jax.device_put(y, jax.devices()[1]).devices() == {jax.devices()[1]}
 
 
@@ -233,15 +233,15 @@ def test_nested_pmaps():
 
 def test_in_and_around_jit_and_vmap():
     f = pmap(lambda x: x * 2 + lax.axis_index("i"), axis_name="i")
-    want = 2 * np.asarray(A) + np.arange(3)[:, None]
-    np.testing.assert_array_equal(jax.jit(f)(A), want)
-    np.testing.assert_array_equal(jax.jit(lambda x: f(x + 1).sum())(A), (want + 2).sum())
+    expected = 2 * np.asarray(A) + np.arange(3)[:, None]
+    np.testing.assert_array_equal(jax.jit(f)(A), expected)
+    np.testing.assert_array_equal(jax.jit(lambda x: f(x + 1).sum())(A), (expected + 2).sum())
     np.testing.assert_array_equal(pmap(jax.jit(lambda x: x @ x))(A), (A * A).sum(1))
-    np.testing.assert_array_equal(jax.vmap(f, 1, 1)(A[:, None])[:, 0], want)
+    np.testing.assert_array_equal(jax.vmap(f, 1, 1)(A[:, None])[:, 0], expected)
     np.testing.assert_array_equal(jax.jit(lambda y: pmap(lambda x: x + y)(A))(2.0), A + 2)
     np.testing.assert_array_equal(jax.jvp(f, (A,), (A,))[1], 2 * A)
     with jax.disable_jit():
-        np.testing.assert_array_equal(f(A), want)
+        np.testing.assert_array_equal(f(A), expected)
 
 
 def test_gradients_of_what_all_share_are_summed_on_the_devices():
@@ -398,5 +398,5 @@ def test_results_are_sharded_over_a_mesh_and_stay_there():
     assert named[0].sharding.spec == jax.P(None, "i") and named[0].shape == (3, 8)
     assert named[1].sharding.spec == jax.P() and named[1].shape == (3,)
     mesh = jax.sharding.Mesh(np.array(jax.devices()), ("z",))
-    there = jax.device_put(jnp.arange(8.0), jax.NamedSharding(mesh, jax.P("z")))
-    np.testing.assert_array_equal(jax.pmap(lambda x: x * 3)(there), 3 * np.arange(8.0))
+    placed = jax.device_put(jnp.arange(8.0), jax.NamedSharding(mesh, jax.P("z")))
+    np.testing.assert_array_equal(jax.pmap(lambda x: x * 3)(placed), 3 * np.arange(8.0))

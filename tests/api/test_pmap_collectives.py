@@ -23,24 +23,24 @@ def replicas(f, **options):
 )
 def test_every_dtype_travels(dtype):
     x = jnp.asarray(np.arange(16).reshape(4, 4) % 3).astype(dtype)
-    whole = np.asarray(x)
-    for f, want in (
-        (lambda x: lax.all_gather(x, "i"), np.stack([whole] * 4)),
-        (lambda x: lax.all_to_all(x, "i", 0, 0), whole.T),
-        (lambda x: lax.pshuffle(x, "i", [3, 2, 1, 0]), whole[::-1]),
-        (lambda x: lax.ppermute(x, "i", []), np.zeros_like(whole)),
-        (lambda x: lax.pbroadcast(x, "i", 1), whole[[1] * 4]),
+    full = np.asarray(x)
+    for f, expected in (
+        (lambda x: lax.all_gather(x, "i"), np.stack([full] * 4)),
+        (lambda x: lax.all_to_all(x, "i", 0, 0), full.T),
+        (lambda x: lax.pshuffle(x, "i", [3, 2, 1, 0]), full[::-1]),
+        (lambda x: lax.ppermute(x, "i", []), np.zeros_like(full)),
+        (lambda x: lax.pbroadcast(x, "i", 1), full[[1] * 4]),
     ):
         got = replicas(f)(x)
         assert got.dtype == dtype
-        np.testing.assert_array_equal(got, want)
+        np.testing.assert_array_equal(got, expected)
     if dtype != "complex64":  # which XLA does not compare between replicas
         got = replicas(lambda x: lax.pmax(x, "i"))(x)
         assert got.dtype == dtype
-        np.testing.assert_array_equal(got, np.stack([whole.max(0)] * 4))
+        np.testing.assert_array_equal(got, np.stack([full.max(0)] * 4))
     total = replicas(lambda x: lax.psum(x, "i"))(x)
     assert total.dtype == ("int32" if dtype == "bool" else dtype)
-    np.testing.assert_array_equal(total[0], whole.sum(0).astype(total.dtype))
+    np.testing.assert_array_equal(total[0], full.sum(0).astype(total.dtype))
 
 
 def test_random_keys_travel():
@@ -129,17 +129,17 @@ def test_shared_weights_over_replicas_and_lanes():
     def loss(w, x):
         return jnp.tanh(x @ w) ** 2
 
-    want = jax.grad(lambda w: loss(w, x).mean())(w)
+    expected = jax.grad(lambda w: loss(w, x).mean())(w)
     inside = replicas(
         lambda w, x: lax.pmean(jax.grad(lambda w: loss(w, x).mean())(w), "i"),
         in_axes=(None, 0),
         out_axes=None,
     )
-    np.testing.assert_allclose(inside(w, x), want, rtol=1e-5)
+    np.testing.assert_allclose(inside(w, x), expected, rtol=1e-5)
     outside = jax.grad(
         lambda w: jax.pmap(jax.vmap(loss, (None, 0)), in_axes=(None, 0))(w, x).mean()
     )
-    np.testing.assert_allclose(outside(w), want, rtol=1e-5)
+    np.testing.assert_allclose(outside(w), expected, rtol=1e-5)
     named = jax.pmap(
         jax.vmap(
             lambda w, x: lax.pmean(jax.grad(loss)(w, x), ("i", "j")), (None, 0), axis_name="j"
@@ -147,7 +147,7 @@ def test_shared_weights_over_replicas_and_lanes():
         in_axes=(None, 0),
         axis_name="i",
     )
-    np.testing.assert_allclose(named(w, x)[3, 1], want, rtol=1e-5)
+    np.testing.assert_allclose(named(w, x)[3, 1], expected, rtol=1e-5)
     curved = jax.hessian(lambda w: replicas(loss, in_axes=(None, 0))(w, x).mean())(w)
     np.testing.assert_allclose(
         curved, jax.hessian(lambda w: loss(w, x).mean())(w), rtol=1e-4, atol=1e-6

@@ -64,13 +64,13 @@ def test_a_link_to_perfetto(tmp_path, capfd):
     work()
     ended = threading.Thread(target=profiler.stop_trace)
     ended.start()
-    said = ""
+    output = ""
     for _ in range(600):
-        said += capfd.readouterr().out
-        if "url=" in said or not ended.is_alive():
+        output += capfd.readouterr().out
+        if "url=" in output or not ended.is_alive():
             break
         ended.join(0.1)
-    url = said.strip().partition("url=")[2]
+    url = output.strip().partition("url=")[2]
     with pytest.raises(urllib.error.HTTPError):
         urllib.request.urlopen(url + "x")
     with urllib.request.urlopen(url) as answer:
@@ -93,10 +93,10 @@ def test_servers():
 
 
 def test_memory(tmp_path):
-    kept = jnp.ones(1000)
+    array = jnp.ones(1000)
     profiler.save_device_memory_profile(tmp_path / "memory.prof", backend="cpu")
     text = gzip.decompress((tmp_path / "memory.prof").read_bytes())
-    assert b"buffer" in text and kept.size == 1000
+    assert b"buffer" in text and array.size == 1000
 
 
 def test_listeners_are_called():
@@ -113,12 +113,12 @@ def test_listeners_are_called():
         ),
         "scalar": (monitoring.register_scalar_listener, monitoring.unregister_scalar_listener),
     }
-    told = {
+    calls = {
         kind: lambda *args, kind=kind, **more: heard.append((kind, args, more))
         for kind in listeners
     }
     for kind, (register, _) in listeners.items():
-        register(told[kind])
+        register(calls[kind])
     monitoring.record_event("/a", x=1)
     monitoring.record_event_duration_secs("/b", 0.5)
     monitoring.record_event_time_span("/c", 1.0, 1.5)
@@ -144,9 +144,9 @@ def test_listeners_are_called():
         "/jax/core/compile/backend_compile_duration": "jit(doubled)",
     }
     for kind, (_, unregister) in listeners.items():
-        unregister(told[kind])
+        unregister(calls[kind])
         with pytest.raises(AssertionError, match="is not registered"):
-            unregister(told[kind])
+            unregister(calls[kind])
     heard.clear()
     mj.jit(lambda x: doubled(x) + 1)(np.ones(3))
     assert not heard
@@ -169,12 +169,12 @@ def test_the_disk_cache_records_events(tmp_path, monkeypatch):
         mj.config.update("jax_compilation_cache_dir", before)
         monitoring.clear_event_listeners()
     folder = "/jax/compilation_cache/"
-    asked = [folder + "compile_requests_use_cache"]
+    request_events = [folder + "compile_requests_use_cache"]
     assert heard == [
         folder + "tasks_using_cache",
-        *asked,
+        *request_events,
         folder + "cache_misses",
-        *asked,
+        *request_events,
         folder + "cache_hits",
     ]
     saved, reading = "compile_time_saved_sec", "cache_retrieval_time_sec"

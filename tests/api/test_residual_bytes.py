@@ -18,8 +18,8 @@ N = 8
 def kept_bytes(f, *args):
     """The bytes of the distinct arrays in the function that `vjp` returns, if traced."""
     closed = mj.make_jaxpr(lambda *xs: mj.tree.leaves(mj.vjp(f, *xs)[1]))(*args)
-    kept = {id(v): v.aval for v in closed.jaxpr.outvars if not hasattr(v, "val")}
-    return sum(a.size * a.dtype.itemsize for a in kept.values())
+    residuals = {id(v): v.aval for v in closed.jaxpr.outvars if not hasattr(v, "val")}
+    return sum(a.size * a.dtype.itemsize for a in residuals.values())
 
 
 def in_scan(f):
@@ -50,11 +50,11 @@ CALLS = {
 
 @pytest.mark.parametrize("name", CALLS)
 def test_backward_passes_keep_no_more_than_in_jax(name):
-    f, count, single, half, here = CALLS[name]
-    for dtype, there in (np.float32, single), (jnp.bfloat16, half):
-        if there is None:
+    f, count, single, half, where = CALLS[name]
+    for dtype, jax_bytes in (np.float32, single), (jnp.bfloat16, half):
+        if jax_bytes is None:
             continue
-        bound = min(here, there)
+        bound = min(where, jax_bytes)
         x = mj.ShapeDtypeStruct((N, N), dtype)
         size = N * N * np.dtype(dtype).itemsize
         for how in f, mj.jit(f):

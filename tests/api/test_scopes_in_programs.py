@@ -37,7 +37,7 @@ PROGRAMS = {
     ),
     "einsum": scoped(lambda x: jnp.einsum("i,i->", x, x)),
 }
-PLAIN = {
+SIMPLE = {
     "plain cond": lambda x: mj.lax.cond(x[0] > 0, body, jnp.sin, x),
     "plain jit": lambda x: mj.jit(body)(x),
 }
@@ -85,7 +85,7 @@ GRAD = lambda f: mj.grad(lambda x: f(x).sum())
 )
 def test_operations_are_named_by_scopes_and_regions(program, transform, expected):
     x = jnp.stack([X, X]) if transform is mj.vmap else X
-    assert expected in names(transform((PROGRAMS | PLAIN)[program]), x)
+    assert expected in names(transform((PROGRAMS | SIMPLE)[program]), x)
 
 
 @pytest.mark.parametrize("program", PROGRAMS)
@@ -103,8 +103,8 @@ def test_arguments_have_their_names_as_locations():
     args = {"w": X}, [X, (X, X)], X, X
     lowered = mj.jit(f).lower(*args, scale=X)
     text = lowered.as_text(debug_info=True)
-    found = re.findall(r'%arg\d+: tensor<3xf32> loc\("([^"]*)"\)', text)
-    assert found == ["params['w']", "xs[0]", "xs[1][1]", "rest[0]", "scale"]
+    names = re.findall(r'%arg\d+: tensor<3xf32> loc\("([^"]*)"\)', text)
+    assert names == ["params['w']", "xs[0]", "xs[1][1]", "rest[0]", "scale"]
     hlo = lowered.as_text("hlo", debug_info=True)
     assert 'op_name="xs[1][1]"' in hlo and 'op_name="scale"' in hlo
     assert "loc(" not in lowered.as_text()

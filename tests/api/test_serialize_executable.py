@@ -59,8 +59,8 @@ def test_over_devices():
     x = np.arange(32, dtype=np.float32).reshape(4, 8)
     fun = mj.jit(lambda x: x @ x.T, in_shardings=over("x", "y"), out_shardings=over("x"))
     read = again(fun.lower(x).compile())
-    found = read(mj.device_put(x, over("x", "y")))
-    assert found.sharding == over("x") and found.tolist() == (x @ x.T).tolist()
+    result = read(mj.device_put(x, over("x", "y")))
+    assert result.sharding == over("x") and result.tolist() == (x @ x.T).tolist()
     assert read.input_shardings[0][0] == over("x", "y")
     with pytest.raises(ValueError, match="the program needs devices"):
         again(fun.lower(x).compile(), execution_devices=mj.devices()[:2])

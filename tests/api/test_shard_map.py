@@ -126,16 +126,16 @@ FUNCTIONS = {
 }  # fmt: skip
 
 
-def close(found, wanted, rtol=1e-5):
-    mj.tree.map(partial(np.testing.assert_allclose, rtol=rtol, atol=1e-5), found, wanted)
+def close(result, expected, rtol=1e-5):
+    mj.tree.map(partial(np.testing.assert_allclose, rtol=rtol, atol=1e-5), result, expected)
 
 
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_values_and_derivatives(name):
-    parts, whole, args = FUNCTIONS[name]
+    parts, full, args = FUNCTIONS[name]
     args = mj.tree.map(jnp.asarray, args)
-    wanted = whole(*args)
-    close(parts(*args), wanted)
+    expected = full(*args)
+    close(parts(*args), expected)
 
     def all_of_it(f):
         def total(args):
@@ -146,7 +146,7 @@ def test_values_and_derivatives(name):
 
         return mj.jit(run)
 
-    close(all_of_it(parts)(args), all_of_it(whole)(args), 1e-4)
+    close(all_of_it(parts)(args), all_of_it(full)(args), 1e-4)
 
 
 @pytest.mark.parametrize(
@@ -160,7 +160,7 @@ def test_values_and_derivatives(name):
     ],
 )
 def test_lanes(name, axes):
-    parts, whole, args = FUNCTIONS[name]
+    parts, full, args = FUNCTIONS[name]
     args = [
         x if d is None else jnp.stack([x, 2 * x], d) for x, d in zip(args, axes, strict=True)
     ]
@@ -170,12 +170,12 @@ def test_lanes(name, axes):
         slope = mj.grad(lambda *args: jnp.sin(lanes(*args)).sum())
         return mj.jit(lambda *args: (lanes(*args), slope(*args)))(*args)
 
-    close(run(parts), run(whole), 1e-4)
+    close(run(parts), run(full), 1e-4)
 
 
 def test_second_derivatives():
-    parts, whole, args = FUNCTIONS["sum of all"]
-    close(mj.jit(mj.hessian(parts))(*args), mj.hessian(whole)(*args))
+    parts, full, args = FUNCTIONS["sum of all"]
+    close(mj.jit(mj.hessian(parts))(*args), mj.hessian(full)(*args))
 
 
 def test_results_are_sharded_by_their_specs():
@@ -217,9 +217,9 @@ def test_keys():
         own = mj.random.fold_in(key, lax.axis_index("x"))
         return v + mj.random.uniform(own, (2,))
 
-    found = over(one_each, in_specs=(P(), P("x")), out_specs=P("x"))(keys[0], V)
+    result = over(one_each, in_specs=(P(), P("x")), out_specs=P("x"))(keys[0], V)
     own = mj.vmap(lambda i: mj.random.uniform(mj.random.fold_in(keys[0], i), (2,)))
-    close(found, V + own(jnp.arange(4)).reshape(-1))
+    close(result, V + own(jnp.arange(4)).reshape(-1))
 
 
 def test_callbacks_run_on_every_device():
@@ -368,8 +368,8 @@ def test_devices_in_the_form_of_a_mesh():
             self.coords = coords
 
     chips = [Tpu(x, y, 0) for x in (1, 0) for y in (1, 0)]
-    found = mesh_utils.create_device_mesh((2, 2), chips)
-    assert [d.coords[:2] for d in found.flat] == [(0, 0), (1, 0), (0, 1), (1, 1)]
+    result = mesh_utils.create_device_mesh((2, 2), chips)
+    assert [d.coords[:2] for d in result.flat] == [(0, 0), (1, 0), (0, 1), (1, 1)]
     with pytest.raises(NotImplementedError, match="contiguous_submeshes"):
         mesh_utils.create_device_mesh((2, 2), chips, contiguous_submeshes=True)
     made = mesh_utils.create_hybrid_device_mesh((2, 2), (1, 2), map(Device, range(8)))
@@ -380,7 +380,7 @@ def test_devices_in_the_form_of_a_mesh():
 
 
 @pytest.mark.parametrize(
-    "shape, spec, f, want",
+    "shape, spec, f, expected",
     [  # recorded from JAX 0.10.2
         ((1, 1), P("x"), lambda v: v * 2, P("x")),
         ((1, 1), P("x", None), lambda v: v.T, P("x", None)),
@@ -391,12 +391,12 @@ def test_devices_in_the_form_of_a_mesh():
         ((4, 2), P("x", None), lambda v: v * 2, P("x", None)),
     ],
 )
-def test_results_keep_an_operands_sharding(shape, spec, f, want):
+def test_results_keep_an_operands_sharding(shape, spec, f, expected):
     devices = np.array(mj.devices()[: shape[0] * shape[1]]).reshape(shape)
     mesh = Mesh(devices, ("x", "y"))
     v = mj.device_put(V.reshape(8, 1), NamedSharding(mesh, spec))
-    assert mj.jit(f)(v).sharding.spec == want
-    assert mj.jit(f).lower(v).compile().output_shardings.spec == want
+    assert mj.jit(f)(v).sharding.spec == expected
+    assert mj.jit(f).lower(v).compile().output_shardings.spec == expected
 
 
 @pytest.mark.parametrize("check_vma", [True, False])
@@ -420,7 +420,7 @@ def test_lanes_along_a_mesh_axis_have_gradients_of_their_own(check_vma):
     np.testing.assert_allclose(got[0], of_x, rtol=1e-5)
     np.testing.assert_allclose(got[1], of_w, rtol=1e-5)
     shared = mj.vmap(mj.grad(f, argnums=1), in_axes=(0, None), spmd_axis_name="i")
-    want = (x * np.cos(x * w[2])).sum(1, keepdims=True)
-    np.testing.assert_allclose(mj.jit(shared)(x, w[2]), want, rtol=1e-5)
+    expected = (x * np.cos(x * w[2])).sum(1, keepdims=True)
+    np.testing.assert_allclose(mj.jit(shared)(x, w[2]), expected, rtol=1e-5)
     with pytest.raises(NameError, match="unbound axis name"):
         mj.vmap(lambda x: lax.axis_size("i"), spmd_axis_name="i")(x)

@@ -143,9 +143,9 @@ def test_derivatives_are_those_of_one_device(name, mesh):
         lambda f: lambda x, w: mj.jvp(f, (x, w), (jnp.cos(x), jnp.sin(w))),
         lambda f: mj.grad(lambda x, w: (mj.grad(f, 1)(x, w) * W).sum(), (0, 1)),
     ):
-        want = mj.jit(derive(partial(loss, reference)))(X, W)
+        expected = mj.jit(derive(partial(loss, reference)))(X, W)
         got = mj.jit(derive(partial(loss, over_devices)))(X, W)
-        for a, b in zip(mj.tree.leaves(got), mj.tree.leaves(want), strict=True):
+        for a, b in zip(mj.tree.leaves(got), mj.tree.leaves(expected), strict=True):
             np.testing.assert_allclose(a, b, rtol=2e-5, atol=2e-5)
 
 
@@ -161,7 +161,7 @@ def test_residuals_of_pmap_that_are_inputs_or_results(in_axes, out_axes):
         f = mapped(lambda a, b: jnp.exp(a * b), in_axes=in_axes, out_axes=out_axes)
         return (jnp.sin(f(x, w)) * np.arange(N * N).reshape(N, N)).sum()
 
-    want = mj.grad(partial(loss, mj.vmap), (0, 1))(x, w)
+    expected = mj.grad(partial(loss, mj.vmap), (0, 1))(x, w)
     got = mj.grad(partial(loss, mj.pmap), (0, 1))(x, w)
-    for a, b in zip(got, want, strict=True):
+    for a, b in zip(got, expected, strict=True):
         np.testing.assert_allclose(a, b, rtol=1e-5, atol=1e-5)

@@ -114,8 +114,8 @@ def test_slopes_of_powers_at_zero():
         zero = np.zeros(5, np.float32)
         assert mj.vmap(slope)(zero, powers).tolist() == [0, 1, 0, 0, np.inf]
         assert mj.vmap(grad(slope))(zero, powers).tolist() == [0, 0, 2, 0, -np.inf]
-    whole = powers[:4].astype(np.int32)
-    assert mj.vmap(grad(grad(jnp.power)))(zero[:4], whole).tolist() == [0, 0, 2, 0]
+    integers = powers[:4].astype(np.int32)
+    assert mj.vmap(grad(grad(jnp.power)))(zero[:4], integers).tolist() == [0, 0, 2, 0]
 
 
 def test_slopes_far_out():
@@ -262,5 +262,5 @@ def test_jaxprs_have_jax_primitives_alone_without_precise_slopes(fun, slope):
     with imprecise():
         jaxpr = mj.make_jaxpr(mj.grad(fun))(0.5).jaxpr
         assert mj.grad(fun)(0.5) == pytest.approx(slope, rel=1e-6)
-    found = {eqn.primitive.name for eqn in jaxpr.eqns}
-    assert not {x for x in found if x.endswith("slope")} and "over_squares" not in found
+    names = {eqn.primitive.name for eqn in jaxpr.eqns}
+    assert not {x for x in names if x.endswith("slope")} and "over_squares" not in names

@@ -18,7 +18,7 @@ GRID = np.array(mj.devices()[:4]).reshape(2, 2)
 AUTO = mj.sharding.Mesh(GRID, ("x", "y"))
 EXPLICIT = mj.sharding.Mesh(GRID, ("x", "y"), (AxisType.Explicit,) * 2)
 X = np.arange(16, dtype=np.float32).reshape(4, 4)
-CUT = P(None, "y")
+SPLIT_SPEC = P(None, "y")
 constrain = lax.with_sharding_constraint
 over = partial(mj.shard_map, in_specs=P("x"), out_specs=P("x"), axis_names={"x"})
 
@@ -28,38 +28,38 @@ def tripled(x):
     return 3 * x
 
 
-tripled.defvjp(lambda x: (3 * x, ()), lambda _, g: (constrain(3 * g, CUT),))
+tripled.defvjp(lambda x: (3 * x, ()), lambda _, g: (constrain(3 * g, SPLIT_SPEC),))
 
 
 def nested(x):
     inner = lambda x: x * lax.axis_size("y")
-    return mj.shard_map(inner, in_specs=CUT, out_specs=CUT, axis_names={"y"})(x)
+    return mj.shard_map(inner, in_specs=SPLIT_SPEC, out_specs=SPLIT_SPEC, axis_names={"y"})(x)
 
 
 # name -> (function of a part, the same of the whole)
 FUNCTIONS = {
-    "alone": (lambda x: constrain(2 * x, CUT), lambda x: 2 * x),
-    "a tree": (lambda x: constrain({"a": x}, CUT)["a"], lambda x: x),
+    "alone": (lambda x: constrain(2 * x, SPLIT_SPEC), lambda x: 2 * x),
+    "a tree": (lambda x: constrain({"a": x}, SPLIT_SPEC)["a"], lambda x: x),
     "over the mesh around": (
-        lambda x: constrain(x, NamedSharding(mj.sharding.get_abstract_mesh(), CUT)),
+        lambda x: constrain(x, NamedSharding(mj.sharding.get_abstract_mesh(), SPLIT_SPEC)),
         lambda x: x,
     ),
     "a loop": (
-        lambda x: lax.scan(lambda c, _: (constrain(2 * c, CUT), None), x, length=2)[0],
+        lambda x: lax.scan(lambda c, _: (constrain(2 * c, SPLIT_SPEC), None), x, length=2)[0],
         lambda x: 4 * x,
     ),
     "a function inside": (
-        lambda x: mj.jit(lambda x: 2 * x, in_shardings=CUT, out_shardings=CUT)(x),
+        lambda x: mj.jit(lambda x: 2 * x, in_shardings=SPLIT_SPEC, out_shardings=SPLIT_SPEC)(x),
         lambda x: 2 * x,
     ),
     "lanes": (mj.vmap(lambda r: constrain(2 * r, P("y"))), lambda x: 2 * x),
-    "derivatives": (mj.grad(lambda x: (constrain(x, CUT) ** 2).sum()), lambda x: 2 * x),
+    "derivatives": (mj.grad(lambda x: (constrain(x, SPLIT_SPEC) ** 2).sum()), lambda x: 2 * x),
     "a derivative rule": (mj.grad(lambda x: tripled(x).sum()), lambda x: 3 + 0 * x),
     "computed again": (
-        mj.grad(lambda x: mj.checkpoint(lambda x: constrain(x, CUT) ** 2)(x).sum()),
+        mj.grad(lambda x: mj.checkpoint(lambda x: constrain(x, SPLIT_SPEC) ** 2)(x).sum()),
         lambda x: 2 * x,
     ),
-    "moved": (lambda x: mj.device_put(x, CUT), lambda x: x),
+    "moved": (lambda x: mj.device_put(x, SPLIT_SPEC), lambda x: x),
     "nested": (nested, lambda x: 2 * x),
 }
 
@@ -67,11 +67,11 @@ FUNCTIONS = {
 @pytest.mark.parametrize("current", [False, True])
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_a_spec_is_over_the_mesh_around(name, current):
-    part, whole = FUNCTIONS[name]
+    part, full = FUNCTIONS[name]
     f = over(part, mesh=AUTO)
     with mj.set_mesh(AUTO) if current else nullcontext():
-        np.testing.assert_array_equal(mj.jit(f)(X), whole(X))
-        np.testing.assert_array_equal(f(X), whole(X))
+        np.testing.assert_array_equal(mj.jit(f)(X), full(X))
+        np.testing.assert_array_equal(f(X), full(X))
         text = mj.jit(f).lower(X).as_text()
     assert name == "nested" or '[{}, {"y"}]' in text or '[{?}, {"y"}]' in text
 
@@ -90,7 +90,9 @@ def test_the_mesh_around():
         return x
 
     def outer(x):
-        return mj.shard_map(look, in_specs=CUT, out_specs=CUT, axis_names={"y"})(look(x))
+        return mj.shard_map(look, in_specs=SPLIT_SPEC, out_specs=SPLIT_SPEC, axis_names={"y"})(
+            look(x)
+        )
 
     mj.jit(over(outer, mesh=AUTO))(X)
     manual, auto = AxisType.Manual, AxisType.Auto
@@ -108,8 +110,8 @@ def test_explicit_axes():
     types = []
 
     def f(x):
-        y = mj.reshard(2 * x, CUT)
-        z = jnp.einsum("ij,jk->ik", x, jnp.ones((4, 4)), out_sharding=CUT)
+        y = mj.reshard(2 * x, SPLIT_SPEC)
+        z = jnp.einsum("ij,jk->ik", x, jnp.ones((4, 4)), out_sharding=SPLIT_SPEC)
         types.append(mj.typeof(x + y + z).str_short(True))
         return x + y + z
 

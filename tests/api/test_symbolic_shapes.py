@@ -59,14 +59,14 @@ NO_TEXTS = ["a//2", "a b", "2a", "a+", "a,,b", "a*(b+1)", "f(a)", "...", "_", No
 # fmt: on
 
 
-@pytest.mark.parametrize("text, want", ARITHMETIC)
-def test_arithmetic(text, want):
-    assert str(eval(text)) == want
+@pytest.mark.parametrize("text, expected", ARITHMETIC)
+def test_arithmetic(text, expected):
+    assert str(eval(text)) == expected
 
 
-@pytest.mark.parametrize("text, want", ANSWERS)
-def test_comparison(text, want):
-    assert eval(text) is want
+@pytest.mark.parametrize("text, expected", ANSWERS)
+def test_comparison(text, expected):
+    assert eval(text) is expected
 
 
 @pytest.mark.parametrize("text", UNCLEAR)
@@ -84,11 +84,11 @@ def test_the_constraint_that_an_error_suggests_works(text):
     assert eval(text, dict(zip("ab", known, strict=True))) is True
 
 
-@pytest.mark.parametrize("constraints, text, want", CONSTRAINED)
-def test_constraints(constraints, text, want):
+@pytest.mark.parametrize("constraints, text, expected", CONSTRAINED)
+def test_constraints(constraints, text, expected):
     known = export.symbolic_shape("a, b, c", constraints=constraints.split(";"))
     names = dict(zip("abc", known, strict=True))
-    assert str(eval(text, names)) == want
+    assert str(eval(text, names)) == expected
 
 
 def test_bounds_hold():
@@ -107,9 +107,9 @@ def test_bounds_hold():
         assert all((v >= 0) == proved for v in values), size
 
 
-@pytest.mark.parametrize("text, want", TEXTS)
-def test_texts(text, want):
-    assert str(export.symbolic_shape(text)) == want
+@pytest.mark.parametrize("text, expected", TEXTS)
+def test_texts(text, expected):
+    assert str(export.symbolic_shape(text)) == expected
 
 
 @pytest.mark.parametrize("text", NO_TEXTS)
@@ -160,11 +160,11 @@ def exported(fun, *shapes, constraints=(), **options):
 
 def check(fun, made, *args):
     """The program computes what the function does, of these sizes."""
-    for want, got in zip(
+    for expected, got in zip(
         mj.tree.leaves(mj.jit(fun)(*args)), mj.tree.leaves(made.call(*args)), strict=True
     ):
-        assert want.shape == got.shape and want.dtype == got.dtype
-        np.testing.assert_allclose(want, got, rtol=2e-5, atol=1e-6)
+        assert expected.shape == got.shape and expected.dtype == got.dtype
+        np.testing.assert_allclose(expected, got, rtol=2e-5, atol=1e-6)
 
 
 def shapes_of_all_kinds(x, y):
@@ -304,8 +304,8 @@ def test_cotangents_and_calls_of_calls():
     made = export.deserialize(made.serialize(vjp_order=1))
     x = RNG.normal(size=(5, 3)).astype(F4)
     loss = lambda fun: lambda w: jnp.sum(fun(w, x)[:, 0])
-    want, got = mj.grad(loss(perceptron))(weights), mj.grad(loss(made.call))(weights)
-    for u, v in zip(mj.tree.leaves(want), mj.tree.leaves(got), strict=True):
+    expected, got = mj.grad(loss(perceptron))(weights), mj.grad(loss(made.call))(weights)
+    for u, v in zip(mj.tree.leaves(expected), mj.tree.leaves(got), strict=True):
         np.testing.assert_allclose(u, v, rtol=2e-4, atol=1e-6)
     twice = exported(lambda w, x: 2 * made.call(w, jnp.concatenate([x, x])), weights, "k, 3")
     assert str(twice.out_avals[0].shape) == "(2*k, 2)"
@@ -410,14 +410,14 @@ def test_reads_of_a_symbolic_axis(name):
     for n in (6, 4, 2):
         x = np.arange(10.0, 10 + n, dtype=F4)
         if name in ("x[3]", "clip"):
-            want = x[min(3, n - 1)]
+            expected = x[min(3, n - 1)]
         elif name == "fill":
-            want = x[3] if n > 3 else -1
+            expected = x[3] if n > 3 else -1
         elif name == "set":
-            want = np.concatenate([np.full(max(n - 2, 0), 7), x[max(n - 2, 0) :]])
+            expected = np.concatenate([np.full(max(n - 2, 0), 7), x[max(n - 2, 0) :]])
         else:
-            want = fun(x)
-        assert np.asarray(made.call(x)).tolist() == np.asarray(want).tolist()
+            expected = fun(x)
+        assert np.asarray(made.call(x)).tolist() == np.asarray(expected).tolist()
 
 
 def test_a_lesser_or_greater_size_follows_from_each_case():

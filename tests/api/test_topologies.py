@@ -46,9 +46,9 @@ def compiled(topology, shape):
     mesh = topologies.make_mesh(topology, shape, ("x", "y"))
     over = lambda *spec: NamedSharding(mesh, P(*spec))
     weights = [(bf16(256, 1024), bf16(1024, 256))] * 3
-    lies = [(over("x", "y"), over("y", "x"))] * 3
+    shardings = [(over("x", "y"), over("y", "x"))] * 3
     jitted = mj.jit(
-        step, in_shardings=(lies, over("x"), over("x")), out_shardings=(lies, over())
+        step, in_shardings=(shardings, over("x"), over("x")), out_shardings=(shardings, over())
     )
     return jitted.lower(weights, bf16(512, 256), bf16(512, 256)).compile()
 
@@ -74,8 +74,8 @@ def test_slices_of_tpus(name, shape, reductions, size):
 @tpu
 def test_programs_for_absent_devices_cannot_be_called():
     topology = topologies.get_topology_desc("v5e:2x2")
-    here = SingleDeviceSharding(topology.devices[0])
-    one = mj.jit(jnp.sin, in_shardings=here).lower(bf16(8)).compile()
+    on_first = SingleDeviceSharding(topology.devices[0])
+    one = mj.jit(jnp.sin, in_shardings=on_first).lower(bf16(8)).compile()
     with pytest.raises(
         RuntimeError, match="compiled for devices that this process does not have"
     ):

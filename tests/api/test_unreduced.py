@@ -27,7 +27,7 @@ def over_mesh():
         yield
 
 
-def cut(x, *spec):
+def sharded(x, *spec):
     return mj.device_put(x, NamedSharding(MESH, P(*spec)))
 
 
@@ -41,7 +41,7 @@ def local(f, ins, outs, **options):
 
 def made(f):
     """The type of what `f` makes of the two matrices."""
-    return mj.make_jaxpr(f)(cut(A, "x", "y"), cut(B, "y")).out_avals[0].str_short(True)
+    return mj.make_jaxpr(f)(sharded(A, "x", "y"), sharded(B, "y")).out_avals[0].str_short(True)
 
 
 dot = lambda a, b: lax.dot_general(a, b, (((1,), (0,)), ((), ())), out_sharding=TERMS)
@@ -49,7 +49,7 @@ red = lambda a: reshard(a, REDUCED)
 
 
 @pytest.mark.parametrize(
-    "f, said",
+    "f, text",
     [
         (product, "f32[8@x,6]{U:y}"),
         (dot, "f32[8@x,6]{U:y}"),
@@ -96,8 +96,8 @@ red = lambda a: reshard(a, REDUCED)
         ),
     ],
 )
-def test_types(f, said):
-    assert made(f) == said
+def test_types(f, text):
+    assert made(f) == text
 
 
 AMBIGUOUS = "out_sharding's unreduced axes should be equal to the contracting specs"
@@ -148,7 +148,7 @@ def test_programs():
         return jnp.sin(out).sum()
 
     grad = mj.jit(mj.grad(loss))
-    args = B, cut(A, "x")
+    args = B, sharded(A, "x")
     text = str(mj.make_jaxpr(grad)(*args))
     for line in (
         "f32[4,6]{R:x} = reshard",
@@ -166,12 +166,12 @@ def test_terms_of_a_sum_are_a_value():
         product(a, b),
         reshard(product(a, b) - product(a, b) * red(jnp.full((8, 6), 3.0)), P("x", "y")),
     )
-    terms, there = mj.jit(both)(cut(A, "x", "y"), cut(B, "y"))
+    terms, other_terms = mj.jit(both)(sharded(A, "x", "y"), sharded(B, "y"))
     assert terms.sharding.spec == TERMS
-    total = mj.jit(lambda a, b: product(a, b).sum())(cut(A, "x", "y"), cut(B, "y"))
+    total = mj.jit(lambda a, b: product(a, b).sum())(sharded(A, "x", "y"), sharded(B, "y"))
     assert total.sharding.spec == P(unreduced={"y"}) and not total.is_fully_replicated
     np.testing.assert_allclose(reshard(total, P()), (A @ B).sum(), rtol=1e-5)
-    np.testing.assert_allclose(there, -2 * (A @ B), rtol=1e-5)
+    np.testing.assert_allclose(other_terms, -2 * (A @ B), rtol=1e-5)
     np.testing.assert_allclose(reshard(terms, P("x")), A @ B, rtol=1e-5)
     assert repr(terms) == f"Array(shape=(8, 6), dtype=float32, sharding={terms.sharding})"
     with pytest.raises(NotImplementedError, match="doesn't work with unreduced"):
@@ -179,7 +179,7 @@ def test_terms_of_a_sum_are_a_value():
 
 
 def test_shards_of_terms_are_the_terms():
-    terms = mj.jit(product)(cut(A, None, "y"), cut(B, "y"))  # rows along x
+    terms = mj.jit(product)(sharded(A, None, "y"), sharded(B, "y"))  # rows along x
     shards = terms.addressable_shards
     assert [s.replica_id for s in shards] == [0] * 8
     total = np.zeros((8, 6), np.float32)
@@ -194,7 +194,9 @@ def test_shards_of_terms_are_the_terms():
     assert mj.typeof(again) == mj.typeof(terms)
     np.testing.assert_allclose(reshard(again, P()), A @ B, rtol=1e-6)
     copied = mj.jit(lambda a, b: jnp.einsum("ij,jk->ik", a, b, out_sharding=P(unreduced={"y"})))
-    ids = [s.replica_id for s in copied(cut(A, None, "y"), cut(B, "y")).addressable_shards]
+    ids = [
+        s.replica_id for s in copied(sharded(A, None, "y"), sharded(B, "y")).addressable_shards
+    ]
     assert ids == [0, 0, 1, 1, 2, 2, 3, 3]  # one for each device along x
     with pytest.raises(NotImplementedError, match="doesn't work with unreduced"):
         mj.make_array_from_callback((8, 6), terms.sharding, lambda at: A @ B)
@@ -206,7 +208,7 @@ def test_derivatives_of_several_factors():
         return jnp.sin(out).sum()
 
     c = np.array([1, 2, 3, 4, 5, 6], np.float32) / 6
-    got = mj.jit(mj.grad(loss))(B, cut(A, "x"), c)
+    got = mj.jit(mj.grad(loss))(B, sharded(A, "x"), c)
     np.testing.assert_allclose(got, A.T @ (np.cos(A @ B * c) * c), rtol=2e-5, atol=2e-5)
 
 
@@ -217,7 +219,7 @@ def test_derivatives_of_shards():
 
     np.testing.assert_allclose(mj.jit(mj.grad(loss))(A), np.cos(A), rtol=1e-5)
     scattered = lambda a, b: jnp.sin(reshard(product(a, b), P("x", "y"))).sum()
-    got = mj.jit(mj.grad(scattered))(cut(A, "x", "y"), cut(B, "y"))
+    got = mj.jit(mj.grad(scattered))(sharded(A, "x", "y"), sharded(B, "y"))
     np.testing.assert_allclose(got, np.cos(A @ B) @ B.T, rtol=2e-5, atol=2e-5)
 
 
@@ -255,15 +257,15 @@ def test_loops_add_up_cotangents_of_reduced_weights_once(f):
     w = np.random.default_rng(0).normal(size=(4, 4, 4)).astype(np.float32) / 2
 
     def gradient(w, x):
-        whole = reshard(w, P(None, None, None, reduced={"x"}))
-        return reshard(mj.grad(f)(whole, x), P())
+        full = reshard(w, P(None, None, None, reduced={"x"}))
+        return reshard(mj.grad(f)(full, x), P())
 
     through = lambda w, x: f(reshard(w, P(None, None, None, reduced={"x"})), x)
-    x = cut(A, "x")
-    expected = mj.grad(f)(cut(w), x)
+    x = sharded(A, "x")
+    expected = mj.grad(f)(sharded(w), x)
     for g in gradient, mj.grad(through):
-        program = mj.jit(g).lower(cut(w), x).compile()
+        program = mj.jit(g).lower(sharded(w), x).compile()
         text = program.as_text()
         sums = re.findall(r"= (f32\[\S*) all-reduce(?:-start)?\(", text)
         assert [s for s in sums if s.startswith("f32[4,4")] == ["f32[4,4,4]{2,1,0}"]
-        np.testing.assert_allclose(program(cut(w), x), expected, rtol=1e-5, atol=1e-6)
+        np.testing.assert_allclose(program(sharded(w), x), expected, rtol=1e-5, atol=1e-6)

@@ -108,10 +108,10 @@ def test_messages(call, error, words):
 def test_sizes_that_differ_are_listed(call, lines):
     with pytest.raises(ValueError) as e:
         call()
-    found = str(e.value).splitlines()
-    assert found[0] == "vmap got inconsistent sizes for array axes to be mapped:"
-    assert found[1 : 1 + len(lines)] == [f"  * {line}" for line in lines]
-    assert found[1 + len(lines)].startswith("Where: ")
+    message_lines = str(e.value).splitlines()
+    assert message_lines[0] == "vmap got inconsistent sizes for array axes to be mapped:"
+    assert message_lines[1 : 1 + len(lines)] == [f"  * {line}" for line in lines]
+    assert message_lines[1 + len(lines)].startswith("Where: ")
 
 
 def test_a_lane_as_text():
@@ -252,7 +252,7 @@ LANES = {
 def test_each_lane_as_if_it_were_alone(name):
     fun, *args = LANES[name]
     one_by_one = [fun(*(a[i] for a in args)) for i in range(3)]
-    want = jax.tree.map(lambda *rows: np.stack(rows), *one_by_one)
+    expected = jax.tree.map(lambda *rows: np.stack(rows), *one_by_one)
     ways = {
         "vmap": vmap(fun)(*args),
         "jit(vmap)": jax.jit(vmap(fun))(*args),
@@ -261,14 +261,14 @@ def test_each_lane_as_if_it_were_alone(name):
     twice = vmap(vmap(fun))(*(jnp.stack([a[::-1], a]) for a in args))
     ways["vmap(vmap)"] = jax.tree.map(lambda y: y[1], twice)
     for way, got in ways.items():
-        for g, w in zip(jax.tree.leaves(got), jax.tree.leaves(want), strict=True):
+        for g, w in zip(jax.tree.leaves(got), jax.tree.leaves(expected), strict=True):
             np.testing.assert_allclose(g, w, rtol=2e-6, atol=1e-6, err_msg=way)
 
 
 def test_closures_over_lanes_of_several_maps():
     got = vmap(lambda x: vmap(lambda y: vmap(lambda z: x * y + z)(x3))(x3))(x3)
-    want = x3[:, None, None] * x3[:, None] + x3
-    np.testing.assert_array_equal(got, want)
+    expected = x3[:, None, None] * x3[:, None] + x3
+    np.testing.assert_array_equal(got, expected)
     slope = jax.grad(
         lambda w: vmap(jax.grad(lambda x, w: (w * x) ** 3), (0, None))(x3, w).sum()
     )
@@ -289,7 +289,7 @@ def _(size, batched, x, y):
 
 
 def test_a_rule_of_its_own():
-    want = np.sin(x3) * x3
+    expected = np.sin(x3) * x3
     for got, factor in (
         (vmap(marked)(x3, x3), 100),
         (marked(x3, x3), 1),
@@ -301,10 +301,10 @@ def test_a_rule_of_its_own():
         (vmap(vmap(marked))(x3[None], x3[None])[0], 100),
         (vmap(lambda x: lax.cond(x < 9, lambda x: marked(x, x), jnp.cos, x))(x3), 100),
     ):
-        np.testing.assert_allclose(got, want * factor, rtol=1e-6)
+        np.testing.assert_allclose(got, expected * factor, rtol=1e-6)
     np.testing.assert_allclose(vmap(marked, (0, None))(x3, 2.0), 200 * np.sin(x3), rtol=1e-6)
     pushed = jax.jvp(vmap(marked), (x3, x3), (x3, x3))[1]
-    np.testing.assert_allclose(pushed, 100 * (np.cos(x3) * x3 * x3 + want), rtol=1e-6)
+    np.testing.assert_allclose(pushed, 100 * (np.cos(x3) * x3 * x3 + expected), rtol=1e-6)
 
 
 def rule_gives(result):

@@ -150,8 +150,8 @@ def test_batch_norm():
     lane = jax.vmap(normalised, (None, 0), axis_name="b")
     np.testing.assert_allclose(lane(w, rows), by_hand(w, rows), rtol=2e-5, atol=1e-6)
     got = jax.grad(lambda w: jnp.tanh(lane(w, rows)).sum())(w)
-    want = jax.grad(lambda w: jnp.tanh(by_hand(w, rows)).sum())(w)
-    np.testing.assert_allclose(got, want, rtol=1e-3, atol=1e-6)
+    expected = jax.grad(lambda w: jnp.tanh(by_hand(w, rows)).sum())(w)
+    np.testing.assert_allclose(got, expected, rtol=1e-3, atol=1e-6)
 
 
 def test_custom_rules_use_the_names():
@@ -213,7 +213,7 @@ def test_in_control_flow():
         return lax.psum(x, "i")
 
     total = np.full(4, 6.0)
-    for g, want in (
+    for g, expected in (
         (
             lambda x: lax.scan(lambda c, _: (c + f(x), f(c)), x, None, length=2)[0],
             x4 + 2 * total,
@@ -225,5 +225,5 @@ def test_in_control_flow():
         (jax.jit(f), total),
         (lambda x: lax.map(f, jnp.stack([x, x]))[1], total),
     ):
-        np.testing.assert_array_equal(lanes(g)(x4), want)
-        np.testing.assert_array_equal(jax.jit(lanes(g))(x4), want)
+        np.testing.assert_array_equal(lanes(g)(x4), expected)
+        np.testing.assert_array_equal(jax.jit(lanes(g))(x4), expected)

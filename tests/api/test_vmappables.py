@@ -27,10 +27,10 @@ def to_lane(part, index, v, spec):
     return Named(v.names[:i] + v.names[i + 1 :], part(v.x, i))
 
 
-def of_lanes(whole, n, v, spec):
+def of_lanes(combine, n, v, spec):
     if isinstance(spec, At):
-        return Named((spec.name, *v.names), whole(n, v.x, 0))
-    return Named((*v.names[:spec], f"lanes{n}", *v.names[spec:]), whole(n, v.x, spec))
+        return Named((spec.name, *v.names), combine(n, v.x, 0))
+    return Named((*v.names[:spec], f"lanes{n}", *v.names[spec:]), combine(n, v.x, spec))
 
 
 class Pair:
@@ -44,8 +44,8 @@ def pair_to_lane(part, index, p, spec):
     return Pair(part(p.v, spec), part(p.at, spec) + index())
 
 
-def pair_of_lanes(whole, n, p, spec):
-    return Pair(whole(n, p.v, spec), whole(n, p.at, spec))
+def pair_of_lanes(combine, n, p, spec):
+    return Pair(combine(n, p.v, spec), combine(n, p.at, spec))
 
 
 @pytest.fixture(autouse=True)

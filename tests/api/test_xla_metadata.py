@@ -7,11 +7,11 @@ import minijax.numpy as jnp
 from minijax.experimental.xla_metadata import set_xla_metadata
 
 
-def told(fun, *args):
+def attributes_of(fun, *args):
     """operation -> attributes, of those that have some."""
     text = mj.jit(fun).lower(*args).as_text()
-    found = re.findall(r"stablehlo\.(\w+).*frontend_attributes = \{([^}]*)\}", text)
-    return [(name, said) for name, said in found]
+    matches = re.findall(r"stablehlo\.(\w+).*frontend_attributes = \{([^}]*)\}", text)
+    return [(name, attributes) for name, attributes in matches]
 
 
 def nested(x):
@@ -23,11 +23,11 @@ def nested(x):
 
 
 def test_blocks():
-    whole = 'a = "1", b = "2", c = "true"'
+    attributes = 'a = "1", b = "2", c = "true"'
     inner = 'a = "3", c = "true"'
-    assert told(nested, 1.0) == [("sine", whole), ("cosine", inner)]
-    assert dict(told(mj.grad(nested), 1.0))["negate"] == inner
-    assert told(mj.vmap(nested), jnp.ones(2)) == told(nested, 1.0)
+    assert attributes_of(nested, 1.0) == [("sine", attributes), ("cosine", inner)]
+    assert dict(attributes_of(mj.grad(nested), 1.0))["negate"] == inner
+    assert attributes_of(mj.vmap(nested), jnp.ones(2)) == attributes_of(nested, 1.0)
     assert str(mj.make_jaxpr(nested)(1.0)).count(" = ") == 3
     assert abs(float(nested(1.0)) - 1.33273) < 1e-5
 
@@ -37,31 +37,31 @@ def test_blocks_around_loops_and_compiled_functions():
         with set_xla_metadata(a="/]=,"):
             return mj.lax.scan(lambda c, _: (jnp.sin(c), None), x, None, length=3)[0]
 
-    found = dict(told(loop, 1.0))
-    assert found["sine"] == found["while"] == 'a = "/]=,"'
+    result = dict(attributes_of(loop, 1.0))
+    assert result["sine"] == result["while"] == 'a = "/]=,"'
     inner = mj.jit(lambda x: jnp.tan(x))
-    assert told(inner, 1.0) == []
+    assert attributes_of(inner, 1.0) == []
     with set_xla_metadata(stage="x"):
-        assert told(inner, 1.0) == [("tan", 'stage = "x"')]
+        assert attributes_of(inner, 1.0) == [("tan", 'stage = "x"')]
         around = inner.lower(1.0).as_text()
     assert 'stage = "x"' in around and "stage" not in inner.lower(1.0).as_text()
-    assert told(lambda x: set_xla_metadata(s=1)(inner)(x), 1.0) == [("tan", 's = "1"')]
+    assert attributes_of(lambda x: set_xla_metadata(s=1)(inner)(x), 1.0) == [("tan", 's = "1"')]
 
 
 def test_functions_and_their_methods():
     fun = set_xla_metadata(z="y")(mj.jit(lambda x: jnp.tan(x)))
     assert 'z = "y"' in fun.lower(1.0).as_text()
     assert abs(float(fun(1.0)) - 1.5574) < 1e-3
-    assert told(lambda x: fun(x) + 1, 1.0) == [("tan", 'z = "y"')]
+    assert attributes_of(lambda x: fun(x) + 1, 1.0) == [("tan", 'z = "y"')]
 
 
 def test_values():
     def fun(x):
         return set_xla_metadata({"a": x, "b": jnp.sin(x) + 1}, k=1.5)
 
-    assert told(fun, 1.0) == [("add", 'k = "1.5"')]
-    assert told(mj.vmap(fun), jnp.ones(2)) == [("add", 'k = "1.5"')]
-    assert told(lambda x: [fun(x), fun(x + 2)], 1.0).count(("add", 'k = "1.5"')) >= 2
+    assert attributes_of(fun, 1.0) == [("add", 'k = "1.5"')]
+    assert attributes_of(mj.vmap(fun), jnp.ones(2)) == [("add", 'k = "1.5"')]
+    assert attributes_of(lambda x: [fun(x), fun(x + 2)], 1.0).count(("add", 'k = "1.5"')) >= 2
     assert float(mj.grad(lambda x: fun(x)["b"])(0.0)) == 1.0
     assert float(fun(0.0)["b"]) == 1.0
     assert "frontend_attributes={k=" in mj.jit(fun).lower(1.0).compile().as_text()

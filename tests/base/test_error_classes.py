@@ -45,10 +45,10 @@ def functions():
             if name[0] == "_" or isinstance(fun, type) or not callable(fun):
                 continue
             try:
-                given = inspect.signature(fun).parameters
+                parameters = inspect.signature(fun).parameters
             except (TypeError, ValueError):
                 continue
-            if fun not in OTHERS and (word := next((w for w in NAMES if w in given), "")):
+            if fun not in OTHERS and (word := next((w for w in NAMES if w in parameters), "")):
                 yield f"{home.__name__}.{name}", fun, word
 
 
@@ -59,13 +59,13 @@ def calls(fun, word):
 
         def call(axis, arguments=arguments):
             rest = iter(arguments)
-            given = {}
+            options = {}
             for p in signature.parameters.values():
                 if p.name == word:
-                    given[word] = axis
+                    options[word] = axis
                 elif p.default is p.empty and p.kind is not p.VAR_KEYWORD:
-                    given[p.name] = next(rest)
-            bound = inspect.BoundArguments(signature, given)
+                    options[p.name] = next(rest)
+            bound = inspect.BoundArguments(signature, options)
             if next(rest, None) is not None:
                 raise TypeError("too many arguments")
             return jax.eval_shape(lambda: fun(*bound.args, **bound.kwargs))
@@ -91,8 +91,8 @@ def test_an_axis_out_of_range():
             call = next((c for c in calls(fun, word) if not answer(c, inside)), None)
             if call is not None:
                 called += 1
-                if (found := answer(call, outside)) is not np.exceptions.AxisError:
-                    wrong[name] = found
+                if (raised := answer(call, outside)) is not np.exceptions.AxisError:
+                    wrong[name] = raised
     assert not wrong
     assert called > 120
 

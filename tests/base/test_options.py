@@ -336,16 +336,16 @@ class Terminal:
 
 def test_jaxprs_have_colours_on_terminals(monkeypatch):
     jaxpr = mj.make_jaxpr(jnp.sin)(1.0)
-    plain = str(jaxpr)
-    assert "\033" not in plain
+    text = str(jaxpr)
+    assert "\033" not in text
     monkeypatch.setattr(sys, "stdout", Terminal())
     coloured = str(jaxpr)
     off = jaxpr.pretty_print(use_color=False)
     with changed("jax_pprint_use_color", False):
-        unasked, asked = str(jaxpr), jaxpr.pretty_print(use_color=True)
+        unasked, colored = str(jaxpr), jaxpr.pretty_print(use_color=True)
     monkeypatch.undo()
-    assert "\033" in coloured and "\033" in asked
-    assert unasked == off == plain
+    assert "\033" in coloured and "\033" in colored
+    assert unasked == off == text
 
 
 @pytest.mark.parametrize(
@@ -366,14 +366,14 @@ def test_the_level_of_the_log(caplog):
     assert "Compiling" not in caplog.text
     with changed("jax_logging_level", "DEBUG"):
         mj.jit(lambda x: x - 5)(1.0)
-    told = [
+    messages = [
         "Finished tracing <lambda> for jit in",
         "Compiling jit(<lambda>) with global",
         "Finished jaxpr to MLIR module conversion jit(<lambda>) in",
         "Finished XLA compilation of jit(<lambda>) in",
     ]
     lines = [r.getMessage() for r in caplog.records]
-    for start in told:
+    for start in messages:
         assert any(line.startswith(start) for line in lines), (start, lines)
     caplog.clear()
     with mj.log_compiles():
@@ -409,7 +409,7 @@ def options_of(monkeypatch, f):
 
 
 @pytest.mark.parametrize(
-    "name, value, read, want",
+    "name, value, read, expected",
     [
         ("jax_optimization_level", "O1", lambda b, d: b.optimization_level, 19),
         ("jax_memory_fitting_level", "O3", lambda b, d: b.memory_fitting_level, 39),
@@ -428,7 +428,7 @@ def options_of(monkeypatch, f):
         ),
     ],
 )
-def test_options_reach_the_compiler(monkeypatch, name, value, read, want):
+def test_options_reach_the_compiler(monkeypatch, name, value, read, expected):
     f = mj.jit(lambda x: x * x)
     f(1.0)
     if name.endswith("effort") and not knows(name.removeprefix("jax_")):
@@ -438,10 +438,10 @@ def test_options_reach_the_compiler(monkeypatch, name, value, read, want):
     with changed(name, value):
         (options,) = options_of(monkeypatch, lambda: f(1.0))  # it is compiled anew
     build = options.executable_build_options
-    assert read(build, build.debug_options) == want
+    assert read(build, build.debug_options) == expected
     (options,) = options_of(monkeypatch, lambda: f(1.0))
     build = options.executable_build_options
-    assert read(build, build.debug_options) != want
+    assert read(build, build.debug_options) != expected
     assert f(3.0) == 9
 
 
@@ -469,8 +469,8 @@ def test_xla_caches_are_next_to_the_programs():
 
     def files(value, where):
         with changed("jax_persistent_cache_enable_xla_caches", value):
-            found = compat.compile_options(mj.devices()[:1], 1, 1, None, caches=where)
-        debug = found.executable_build_options.debug_options
+            options = compat.compile_options(mj.devices()[:1], 1, 1, None, caches=where)
+        debug = options.executable_build_options.debug_options
         return (debug.xla_gpu_kernel_cache_file, debug.xla_gpu_per_fusion_autotune_cache_dir)
 
     name, kernels = "xla_gpu_per_fusion_autotune_cache_dir", "xla_gpu_kernel_cache_file"
@@ -592,15 +592,15 @@ def test_what_loads_after_the_guard_is_set_knows_it():
 
 def test_transfers_between_devices_are_guarded():
     _, two = mj.devices()[:2]
-    x, there = jnp.arange(3.0), mj.device_put(jnp.arange(3.0), two)
+    x, on_second = jnp.arange(3.0), mj.device_put(jnp.arange(3.0), two)
     with mj.transfer_guard_device_to_device("disallow"):
         mj.device_put(x, two)
         with pytest.raises(RuntimeError, match="Disallowed device-to-device transfer"):
-            x + there  # which brings the uncommitted one there
+            x + on_second  # which brings the uncommitted one there
     guard = mj.transfer_guard_device_to_device("disallow_explicit")
     with guard, pytest.raises(RuntimeError, match="Disallowed device-to-device transfer"):
         mj.device_put(x, two)
-    assert (x + there).tolist() == [0, 2, 4]
+    assert (x + on_second).tolist() == [0, 2, 4]
 
 
 def test_guards_are_of_a_thread_and_nest():
@@ -698,20 +698,20 @@ FLAGS = ("--jax_enable_x64", "--jax_num_cpu_devices=3", "--jax_transfer_guard=lo
 
 
 def test_flags_of_absl_set_options():
-    found = script(APP.format(show=SHOW), *FLAGS, "--steps=5", "rest")
-    assert found.split() == ["True", "3", "False", "log", "5", "['rest']", "True", "False"]
-    found = script(APP.format(show=SHOW), "--jax_transfer_guard=never")
-    assert "transfer_guard" in found and "disallow" in found  # absl lists what there is
-    found = script(PARSE.format(show=SHOW), *FLAGS, "--others=5", "--", "--jax_debug_nans")
-    assert found.split() == ["True", "3", "False", "log"]
+    output = script(APP.format(show=SHOW), *FLAGS, "--steps=5", "rest")
+    assert output.split() == ["True", "3", "False", "log", "5", "['rest']", "True", "False"]
+    output = script(APP.format(show=SHOW), "--jax_transfer_guard=never")
+    assert "transfer_guard" in output and "disallow" in output  # absl lists what there is
+    output = script(PARSE.format(show=SHOW), *FLAGS, "--others=5", "--", "--jax_debug_nans")
+    assert output.split() == ["True", "3", "False", "log"]
 
 
 def test_options_come_from_the_environment():
     text = "import minijax as mj" + SHOW + "show()"
     env = {"JAX_ENABLE_X64": "1", "JAX_NUM_CPU_DEVICES": "2", "JAX_TRANSFER_GUARD": "log"}
     assert script(text, **env).split() == ["True", "2", "False", "log"]
-    found = script("import minijax", JAX_PALLAS_VERBOSE_ERRORS="1")
-    assert "NotImplementedError: jax_pallas_verbose_errors=True is not supported" in found
+    output = script("import minijax", JAX_PALLAS_VERBOSE_ERRORS="1")
+    assert "NotImplementedError: jax_pallas_verbose_errors=True is not supported" in output
 
 
 LATE = """

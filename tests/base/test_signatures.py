@@ -103,9 +103,9 @@ def over(kind):
 def test_segments_have_the_requested_sharding(name, bucket_size):
     fun = getattr(mj.ops, f"segment_{name}")
     data, ids = jnp.ones(4), jnp.array([0, 1, 0, 1])
-    lie = mj.NamedSharding(over(E), mj.P("x"))
-    out = fun(data, ids, 2, bucket_size=bucket_size, out_sharding=lie)
-    assert out.sharding.is_equivalent_to(lie, 1)
+    sharding = mj.NamedSharding(over(E), mj.P("x"))
+    out = fun(data, ids, 2, bucket_size=bucket_size, out_sharding=sharding)
+    assert out.sharding.is_equivalent_to(sharding, 1)
     assert out.tolist() == fun(data, ids, 2, bucket_size=bucket_size).tolist()
     with pytest.raises(ValueError, match="cannot contain axis names that are of type Auto"):
         fun(data, ids, 2, out_sharding=mj.NamedSharding(over(A), mj.P("x")))
@@ -115,9 +115,9 @@ def test_segments_have_the_requested_sharding(name, bucket_size):
 
 @pytest.mark.parametrize("index", [0, slice(0, 2), np.array([0, 1])])
 def test_updates_have_the_requested_sharding(index):
-    lie = mj.NamedSharding(over(E), mj.P("x"))
-    out = jnp.zeros(2).at[index].add(1.0, out_sharding=lie)
-    assert out.sharding.is_equivalent_to(lie, 1)
+    sharding = mj.NamedSharding(over(E), mj.P("x"))
+    out = jnp.zeros(2).at[index].add(1.0, out_sharding=sharding)
+    assert out.sharding.is_equivalent_to(sharding, 1)
     assert out.tolist() == jnp.zeros(2).at[index].add(1.0).tolist()
 
 
@@ -187,10 +187,10 @@ def test_breakpoints_that_cannot_be():
 @pytest.mark.parametrize("dtype", ["int8", "uint16", "int32", "float32", "bfloat16"])
 def test_bytes_in_reverse(dtype):
     x = jnp.arange(-3, 4).astype(dtype)
-    want = np.asarray(x).byteswap()
+    expected = np.asarray(x).byteswap()
     got = x.byteswap()
-    assert got.dtype == x.dtype and np.asarray(got).tobytes() == want.tobytes()
-    assert np.asarray(mj.jit(lambda x: x.byteswap())(x)).tobytes() == want.tobytes()
+    assert got.dtype == x.dtype and np.asarray(got).tobytes() == expected.tobytes()
+    assert np.asarray(mj.jit(lambda x: x.byteswap())(x)).tobytes() == expected.tobytes()
 
 
 def test_bytes_of_complex_numbers_and_keys():

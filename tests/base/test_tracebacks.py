@@ -39,10 +39,10 @@ def lines(error):
 
 
 def causes(error):
-    found = []
+    chain = []
     while (error := error.__cause__) is not None:
-        found.append(type(error))
-    return found
+        chain.append(type(error))
+    return chain
 
 
 @mj.custom_vjp
@@ -100,9 +100,9 @@ def noted(error):
 @pytest.mark.parametrize("name", RUNS)
 def test_library_frames_leave_the_traceback(name):
     error = caught(RUNS[name])
-    found = lines(error)
-    assert "ours" not in found and found[0] == "<lambda>"
-    assert found[-1] == "bad"
+    lines_of_error = lines(error)
+    assert "ours" not in lines_of_error and lines_of_error[0] == "<lambda>"
+    assert lines_of_error[-1] == "bad"
     assert not causes(error) and noted(error)
     text = "".join(traceback.format_exception(error))
     assert text.count("JAX_TRACEBACK_FILTERING=off") == 1 and ROOT not in text
@@ -139,9 +139,9 @@ def test_the_full_traceback_can_be_chained():
     text = "".join(traceback.format_tb(error.__cause__.__traceback__))
     assert ROOT in text and text.index("in on_miss") < text.index("in bad")
     with filtering("off"):
-        whole = caught(RUNS["jit"]).__traceback__
+        full = caught(RUNS["jit"]).__traceback__
     outside = 2  # of the outermost boundary: this function and the lambda
-    assert len(error.__cause__.steps) == len(traceback.extract_tb(whole)) - outside
+    assert len(error.__cause__.steps) == len(traceback.extract_tb(full)) - outside
     with filtering("quiet_remove_frames"):
         error = caught(RUNS["jit"])
     assert not causes(error) and noted(error)
@@ -209,10 +209,10 @@ def test_what_a_script_prints(mode, ours):
     done = subprocess.run(
         [sys.executable, "-c", SCRIPT], env=env, capture_output=True, text=True, check=False
     )
-    said = done.stderr
-    assert "TracerBoolConversionError: Attempted boolean conversion" in said
-    assert (f'File "{ROOT}' in said) == bool(ours)
-    assert ("JAX_TRACEBACK_FILTERING=off" in said) == (mode is None)
+    printed = done.stderr
+    assert "TracerBoolConversionError: Attempted boolean conversion" in printed
+    assert (f'File "{ROOT}' in printed) == bool(ours)
+    assert ("JAX_TRACEBACK_FILTERING=off" in printed) == (mode is None)
 
 
 def test_refusals_differ_from_faults():

@@ -140,8 +140,8 @@ TREES = [
     ("value", "leaves", "text", "paths"), TREES, ids=[row[2] for row in TREES]
 )
 def test_trees(value, leaves, text, paths):
-    found, treedef = tree.flatten(value)
-    assert found == leaves == tree.leaves(value)
+    values, treedef = tree.flatten(value)
+    assert values == leaves == tree.leaves(value)
     assert repr(treedef) == f"PyTreeDef({text})"
     assert treedef == tree.structure(value)
     assert [tu.keystr(p) for p, _ in tree.leaves_with_path(value)] == paths
@@ -466,9 +466,9 @@ def test_differences():
     assert len(errors((None, 1, [2]), (3, 1, (2,)))) == 2
     assert not list(tree.equality_errors((None, 1), (2, 3), is_leaf=is_none))
     s = tree.structure
-    [found] = tree.structure_errors(s({"a": Keyed([1], 2)}), s({"a": Keyed((1,), 2)}))
-    assert tree.path_str(found.path) == "['a'].a"
-    assert found[1:3] == ("a list of length 1", "a tuple of length 1")
+    [difference] = tree.structure_errors(s({"a": Keyed([1], 2)}), s({"a": Keyed((1,), 2)}))
+    assert tree.path_str(difference.path) == "['a'].a"
+    assert difference[1:3] == ("a list of length 1", "a tuple of length 1")
     assert [tu.keystr(p) for p in tree.leaf_paths(s((Picky(1), Layer(1))))] == [
         "[0][<flat index 0>]",
         "[1].w",
@@ -564,13 +564,13 @@ def test_partial():
     inner = tu.Partial(print, 1, a=2)
     outer = tu.Partial(inner, 3, b=4)
     assert tree.leaves(outer) == [3, 4] and outer.func is inner
-    plain = tu.Partial(functools.partial(max, 5), 3)
-    assert plain() == 5 and plain(7) == 7 and tree.leaves(plain) == [3]
-    changed = tree.map(lambda x: 10 * x, plain)
+    partial = tu.Partial(functools.partial(max, 5), 3)
+    assert partial() == 5 and partial(7) == 7 and tree.leaves(partial) == [3]
+    changed = tree.map(lambda x: 10 * x, partial)
     assert type(changed) is tu.Partial and changed() == 30
     again = pickle.loads(pickle.dumps(tu.Partial(len, [1, 2])))
     assert type(again) is tu.Partial and again() == 2
-    nested = pickle.loads(pickle.dumps(plain))
+    nested = pickle.loads(pickle.dumps(partial))
     assert nested() == 5 and tree.leaves(nested) == [3]
     assert repr(inner).endswith("Partial(<built-in function print>, 1, a=2)")
     assert tu.Partial(func=max)(1, 2) == 2
@@ -838,8 +838,8 @@ def test_any_trees(a, b):
 @given(TREE, st.data())
 def test_any_prefix(full, data):
     """Cutting a tree at random places gives a prefix whose leaves spread as counted."""
-    cut = lambda x: data.draw(st.booleans())
-    parts, treedef = tree.flatten(full, cut)
+    ends = lambda x: data.draw(st.booleans())
+    parts, treedef = tree.flatten(full, ends)
     prefix = treedef.unflatten(range(len(parts)))
     expected = [i for i, part in enumerate(parts) for _ in range(count(part))]
     assert tree.broadcast_prefix(prefix, full) == expected
@@ -850,7 +850,7 @@ def test_any_prefix(full, data):
 class Counted:
     """A node of a class of the user's that counts how often it is asked."""
 
-    asked = 0
+    requests = 0
 
     def __init__(self, w, b):
         self.w, self.b = w, b
@@ -860,7 +860,7 @@ class Counted:
 
 
 def _children(node):
-    Counted.asked += 1
+    Counted.requests += 1
     return (node.w, node.b), None
 
 
@@ -877,10 +877,10 @@ def test_a_tree_flattened_once_goes_through_everything_as_the_tree():
     assert tree.leaves(flat) == tree.leaves(model)
     loss = lambda m, x: sum((n.scaled(x) ** 2).sum() for n in m)
     f = mj.jit(loss)
-    want = loss(model, 2.0)
-    assert f(flat, 2.0) == want
-    Counted.asked = 0
-    assert f(flat, 2.0) == want and Counted.asked == 0
+    loss_value = loss(model, 2.0)
+    assert f(flat, 2.0) == loss_value
+    Counted.requests = 0
+    assert f(flat, 2.0) == loss_value and Counted.requests == 0
     slopes = mj.jit(mj.grad(loss))(flat, 2.0)
     assert type(slopes) is type(flat) and type(slopes.tree[1]) is Counted
     expected = mj.grad(loss)(model, 2.0)

@@ -345,17 +345,17 @@ def compare(pair: Pair, prelude, seed: int, count: int, path: Path, seconds: flo
                 continue
             for (name, text), a, b in zip(drawn, ours, jax):
                 refused += b[0] == "error"
-                found = difference(a, b)
-                if found is None:
+                finding = difference(a, b)
+                if finding is None:
                     continue
-                if (why := known.reason_for(text, *found)) is not None:
+                if (why := known.reason_for(text, *finding)) is not None:
                     excused[why] += 1
                     continue
-                label = f"{found[0]} {name}"
+                label = f"{finding[0]} {name}"
                 findings[label] += 1
                 if findings[label] <= 3:
                     mode = f"x64={x64} {setting}"
-                    print(f"{label}\n  {text}  # {mode}\n  {found[1]}", file=log, flush=True)
+                    print(f"{label}\n  {text}  # {mode}\n  {finding[1]}", file=log, flush=True)
             if done % 10_000 == 0:
                 rate = done / (time.time() - start)
                 print(
@@ -363,6 +363,6 @@ def compare(pair: Pair, prelude, seed: int, count: int, path: Path, seconds: flo
                     f" differ in {len(findings)} ways; {rate:.0f}/s]",
                     flush=True,
                 )
-    told = f"{len(findings)} differences; known: {dict(excused)}"
-    print(f"{done} calls, {refused} refused by JAX: {told}")
+    summary = f"{len(findings)} differences; known: {dict(excused)}"
+    print(f"{done} calls, {refused} refused by JAX: {summary}")
     return findings

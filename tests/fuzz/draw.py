@@ -165,15 +165,15 @@ class Draw:
             if instruction is None:
                 continue
             try:
-                found = type_of(instruction, types)
+                type_ = type_of(instruction, types)
             except Exception:
                 if inner or self.rng.random() > self.refused:
                     continue
                 self.over = True
                 return [*body, instruction]
-            if found is None or found.size > 300:
+            if type_ is None or type_.size > 300:
                 continue
-            types[instruction.name] = found
+            types[instruction.name] = type_
             body.append(instruction)
         return body
 

@@ -82,15 +82,15 @@ RARE = re.compile(  # slow to compile, or one of many alike
 
 def evaluated(text: str, rng: random.Random, seed: int, edges: bool) -> str:
     """The text of a typed call as one with values, and perhaps derivatives."""
-    found = TYPED.fullmatch(text)
-    assert found is not None, text
-    fun, specs = found.groups()
-    given = re.findall(r"S\((\(.*?\)), ('\w+')(, True)?\)", specs)
+    match = TYPED.fullmatch(text)
+    assert match is not None, text
+    fun, specs = match.groups()
+    types = re.findall(r"S\((\(.*?\)), ('\w+')(, True)?\)", specs)
     args = "".join(
         f", V({shape}, {dtype}, {bool(weak)}, {seed + i}, {edges})"
-        for i, (shape, dtype, weak) in enumerate(given)
+        for i, (shape, dtype, weak) in enumerate(types)
     )
-    how = rng.choice(["", "", "D", "D", "B"]) if given else ""
+    how = rng.choice(["", "", "D", "D", "B"]) if types else ""
     return f"{how}({fun}{args})" if how else f"({fun})({args[2:]})"
 
 

@@ -98,13 +98,13 @@ def drawn(seed: int):
     with jax.enable_x64(dtype == "float64"):
         for _ in range(rng.randint(2, 5)):
             step = f"v{len(steps)}"
-            text, found = _step(jax, rng, types, names[-1], kind, dtype)
+            text, type_ = _step(jax, rng, types, names[-1], kind, dtype)
             if text is None:
                 continue
             steps.append(f"    {step} = {text}")
-            types[step] = found
+            types[step] = type_
             names.append(step)
-            if not found:
+            if not type_:
                 break
     lines = ["def lane(x, m):", *steps, f"    return {names[-1]}", ""]
     mapped = "jax.vmap(lane, (0, None))" if kind == "lanes" else "lane"
@@ -177,21 +177,21 @@ def run(seeds: range, out: Path, seconds: float = 1e9) -> int:
         command = [sys.executable, "-m", "tests.fuzz.large", "child", str(at), str(seeds.stop)]
         left = end - time.monotonic()
         child = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=ROOT)
-        last, found = at - 1, []
+        last, findings = at - 1, []
         for line in child.stdout:
             word, _, rest = line.partition(" ")
             if word == "done":
                 last, done = int(rest), done + 1
             else:
-                found.append(line)
+                findings.append(line)
             if time.monotonic() > end:
                 child.kill()
         code = child.wait()
         ended = code and time.monotonic() < end and left > 0
-        if found or ended:
+        if findings or ended:
             wrong += 1
-            text = "".join(found) or f"seed {last + 1}: the process ended ({code})\n"
-            text += drawn(last + 1)[0] if not found else ""
+            text = "".join(findings) or f"seed {last + 1}: the process ended ({code})\n"
+            text += drawn(last + 1)[0] if not findings else ""
             (out / f"large{last + 1}.txt").write_text(text)
             print(text, flush=True)
         if not code:
@@ -205,9 +205,9 @@ def child(start: int, stop: int) -> None:
     import minijax as jax
 
     for seed in range(start, stop):
-        found = differs(seed)
-        if found:
-            print(f"seed {seed}:\n{found}", flush=True)
+        finding = differs(seed)
+        if finding:
+            print(f"seed {seed}:\n{finding}", flush=True)
             raise SystemExit(1)
         print(f"done {seed}", flush=True)
         if seed % 200 == 199:

@@ -74,9 +74,9 @@ def along(run: Runner, road: str, program: Program, seed: int):
 def disagreement(run: Runner, road: str, program: Program, seed: int):
     """How the two ways of a road differ at a program, or None."""
     both = along(run, road, program, seed)
-    found = difference(*both)
-    if found is None or found[0] != "value":
-        return found
+    finding = difference(*both)
+    if finding is None or finding[0] != "value":
+        return finding
     ways = [[leaves] for _, leaves in both]
     for by in (2, -3, 5):
         for way, (state, leaves) in zip(ways, along(run, road, nudged(program, by), seed)):
@@ -108,7 +108,7 @@ def against_numpy(program: Program):
     space: dict = {"jax": jax}
     text = stacks.PRELUDE + "\n".join(stacks.HELPERS.values())
     exec(text.replace("import LIB as jax", ""), space)
-    plain = {"jnp": np, "np": np, "inf": np.inf, "nan": np.nan, "array": plain_array}
+    namespace = {"jnp": np, "np": np, "inf": np.inf, "nan": np.nan, "array": plain_array}
     count = 0
     with jax.enable_x64(program.x64), np.errstate(all="ignore"):
         for value in program.inputs:
@@ -120,7 +120,7 @@ def against_numpy(program: Program):
             names = [a for a in instruction.args if a in space]
             if not all(str(space[a].dtype) in PLAIN for a in names):
                 continue
-            known = plain | {a: np.asarray(space[a]) for a in names}
+            known = namespace | {a: np.asarray(space[a]) for a in names}
             try:
                 expected = eval(instruction.expression, known)
                 expected = np.asarray(expected)

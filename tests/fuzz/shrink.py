@@ -29,9 +29,9 @@ def candidates(program: Program):
         yield replace(program, stack=program.stack[:i] + program.stack[i + 1 :])
     if len(program.results) > 1:
         for name in program.results:
-            yield cut(program, results=(name,))
+            yield shortened(program, results=(name,))
     for instruction in program.body[:-1]:
-        yield cut(program, results=(instruction.name,))
+        yield shortened(program, results=(instruction.name,))
     yield from freed(program)
     yield from opened(program)
     if program.setting:
@@ -39,7 +39,7 @@ def candidates(program: Program):
     for i, instruction in enumerate(program.body):
         for smaller in shorter(instruction):
             body = (*program.body[:i], smaller, *program.body[i + 1 :])
-            yield cut(program, body=body)
+            yield shortened(program, body=body)
     if program.x64:
         yield replace(program, x64=False)
     for i, value in enumerate(program.inputs):
@@ -48,7 +48,7 @@ def candidates(program: Program):
             yield replace(program, inputs=inputs)
 
 
-def cut(program: Program, **changes) -> Program:
+def shortened(program: Program, **changes) -> Program:
     """The program without what is no longer needed, where its stack lets it go."""
     changed = replace(program, **changes)
     small = pruned(changed)
@@ -64,17 +64,17 @@ def freed(program: Program):
     with jax.enable_x64(program.x64):
         for i, instruction in enumerate(body[:-1]):
             try:
-                found = type_of(instruction, types)
+                type_ = type_of(instruction, types)
             except Exception:
                 return
-            if found is None:
+            if type_ is None:
                 return
-            types[instruction.name] = found
-            value = Input(instruction.name, found, harmless(found))
+            types[instruction.name] = type_
+            value = Input(instruction.name, type_, harmless(type_))
             rest = (*body[:i], *body[i + 1 :])
             inputs = (*program.inputs, value)
-            stack = tuple(told_of(layer, value) for layer in program.stack)
-            yield cut(program, inputs=inputs, body=rest, stack=stack)
+            stack = tuple(with_types_of(layer, value) for layer in program.stack)
+            yield shortened(program, inputs=inputs, body=rest, stack=stack)
 
 
 def opened(program: Program):
@@ -92,10 +92,10 @@ def opened(program: Program):
                 *(renamed(x, inside) for x in sub.body),
                 *(renamed(x, after) for x in program.body[i + 1 :]),
             )
-            yield cut(program, body=body, results=tuple(map(after, program.results)))
+            yield shortened(program, body=body, results=tuple(map(after, program.results)))
 
 
-def told_of(layer: Layer, value: Input) -> Layer:
+def with_types_of(layer: Layer, value: Input) -> Layer:
     """The layer that also transforms a new input."""
     if "{axes}" in layer.text or ("{argnums}" in layer.text and value.type.kind in "fc"):
         return layer._replace(chosen=(*layer.chosen, (value.name, 0)))

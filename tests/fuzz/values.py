@@ -15,7 +15,7 @@ from .shrink import shrink
 from .stacks import Layer
 from .types import info, number_text
 
-WHOLE = Layer("jit", "jax.jit(f)")
+JITTED = Layer("jit", "jax.jit(f)")
 
 
 def ask(pair: Pair, program: Program):
@@ -39,7 +39,7 @@ def spreads(pair: Pair, program: Program, first: list):
     results = [leaves[1] for leaves in first]
     variants = [nudged(program, 2), nudged(program, -3)]
     if all(layer.name != "eval_shape" for layer in program.stack):
-        variants.append(replace(program, stack=(*program.stack, WHOLE)))
+        variants.append(replace(program, stack=(*program.stack, JITTED)))
         variants.append(replace(program, setting="disable_jit(True)"))
     for variant in variants:
         for answer in ask(pair, variant):
@@ -60,10 +60,10 @@ def spreads(pair: Pair, program: Program, first: list):
 def compared(pair: Pair, program: Program):
     """The kind of difference and what it is, or None."""
     answers = ask(pair, program)
-    found = difference(*answers)
-    if found and found[0] == "value":
-        found = difference(*answers, spreads(pair, program, list(answers)))
-    return found
+    finding = difference(*answers)
+    if finding and finding[0] == "value":
+        finding = difference(*answers, spreads(pair, program, list(answers)))
+    return finding
 
 
 def signature(program: Program, kind: str) -> str:
@@ -117,22 +117,22 @@ def run(pair: Pair, seeds: range, folder: Path, seconds: float = 1e9) -> Finding
         if time.time() - start > seconds:
             break
         program = draw(seed)
-        found = compared(pair, program)
-        if found:
-            kind = found[0]
-            why = known.reason_for(str(program), *found)
+        finding = compared(pair, program)
+        if finding:
+            kind = finding[0]
+            why = known.reason_for(str(program), *finding)
             if why is None:
                 again = lambda p, kind=kind: (compared(pair, p) or " ")[0] == kind
                 program = shrink(program, again)
-                found = compared(pair, program) or found
-                why = known.reason_for(str(program), *found)
+                finding = compared(pair, program) or finding
+                why = known.reason_for(str(program), *finding)
             if why is not None:
                 excused[why] += 1
                 continue
             label = signature(program, kind)
             text = recorded(program, ask(pair, program)[1])
             if findings.add(label, f"v{seed}", text):
-                print(f"seed {seed}: {label}\n    {found[1][:400]}", flush=True)
+                print(f"seed {seed}: {label}\n    {finding[1][:400]}", flush=True)
         if done % 25 == 0:
             rate = done / (time.time() - start)
             ours, jax = pair.seconds

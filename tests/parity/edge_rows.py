@@ -115,22 +115,22 @@ def with_subnormals(dtype: str) -> dict[str, list[np.ndarray]]:
 
 def _stack(rows: list[Any], dtype: str) -> np.ndarray:
     """Matrices, of which the first axis counts; complex ones are turned by a phase."""
-    found = np.array(rows, np.float64)
+    stacked = np.array(rows, np.float64)
     if np.dtype(dtype).kind == "c":
-        turn = np.array([1, 1j, -1j])[: found.shape[-1]]
+        turn = np.array([1, 1j, -1j])[: stacked.shape[-1]]
         with np.errstate(invalid="ignore"):
-            return (found * turn[: found.shape[-2], None] * turn.conj()).astype(dtype)
-    return found.astype(dtype)
+            return (stacked * turn[: stacked.shape[-2], None] * turn.conj()).astype(dtype)
+    return stacked.astype(dtype)
 
 
 def _ends(dtype: str, main: np.ndarray, *empties: tuple[int, ...]) -> Any:
     """The main matrices, those of one number, and empty ones."""
     one = np.array([2, -0.0, nan, inf]).reshape(4, 1, 1).astype(dtype)
-    found = {"": [main], "one": [one]}
+    ends = {"": [main], "one": [one]}
     for shape in empties:
         title = "empty" if len(empties) == 1 else f"empty_{shape[-2]}x{shape[-1]}"
-        found[title] = [np.zeros(shape, dtype)]
-    return found
+        ends[title] = [np.zeros(shape, dtype)]
+    return ends
 
 
 def matrices(dtype: str) -> dict[str, list[np.ndarray]]:

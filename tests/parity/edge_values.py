@@ -183,9 +183,9 @@ class Case:
         self.dtype = next(iter(args.values()))[0].dtype
         self.stacked = next(iter(args.values()))[0].ndim > 1
         self.lines, self.titles = {}, {}
-        for title, given in args.items():
+        for title, values in args.items():
             roads = ROADS[min(order, 1) if title else order]
-            for line, g in derivatives(f, len(given), roads, seed).items():
+            for line, g in derivatives(f, len(values), roads, seed).items():
                 self.lines[f"{title} {line}".lstrip()] = g
                 self.titles[f"{title} {line}".lstrip()] = title
 
@@ -217,16 +217,16 @@ class Case:
 
     def mapped(self) -> Lines:
         """The values under `vmap`, which maps the first axis."""
-        found = {}
+        results = {}
         with self.wide(), np.errstate(all="ignore"):
             for line, g in self.lines.items():
                 if line.split()[-1] == "f":
                     one, *args = self.given(line)
                     axes = (None, *(0 for _ in args))
-                    found[line] = attempt(
+                    results[line] = attempt(
                         lambda g=g, a=axes, one=one, args=args: jax.vmap(g, a)(one, *args)
                     )
-        return found
+        return results
 
     def compiled(self) -> Lines:
         """Every line out of one program, or the error that tracing it raises.
@@ -235,19 +235,19 @@ class Case:
         """
         errors = {}
 
-        def everything(given: dict[str, Any]) -> Lines:
-            found = {}
+        def everything(inputs: dict[str, Any]) -> Lines:
+            results = {}
             for line, g in self.lines.items():
-                out = attempt(lambda g=g, args=given[self.titles[line]]: g(*args))
-                (errors if isinstance(out, Exception) else found)[line] = out
-            return found
+                out = attempt(lambda g=g, args=inputs[self.titles[line]]: g(*args))
+                (errors if isinstance(out, Exception) else results)[line] = out
+            return results
 
         with self.wide(), np.errstate(all="ignore"):
-            given = {title: self.given(line) for line, title in self.titles.items()}
-            lowered = jax.jit(everything).lower(given)
+            inputs_by_title = {title: self.given(line) for line, title in self.titles.items()}
+            lowered = jax.jit(everything).lower(inputs_by_title)
             program = lowered.compile({"xla_allow_excess_precision": False})
-            found = {**program(given), **errors}
-            return {line: found[line] for line in self.lines}
+            lines = {**program(inputs_by_title), **errors}
+            return {line: lines[line] for line in self.lines}
 
 
 class Edges(Programs):
@@ -296,15 +296,17 @@ class Edges(Programs):
             functions[name] = functools.reduce(getattr, name.split("."), jax)
         for name, f in functions.items():
             for dtype in dtypes.split():
-                given = args(dtype) if args else elementwise_args(dtype, operands)
-                given = given if isinstance(given, dict) else {"": given}
-                kind = next(iter(given.values()))[0].dtype.kind
+                args_by_title = args(dtype) if args else elementwise_args(dtype, operands)
+                args_by_title = (
+                    args_by_title if isinstance(args_by_title, dict) else {"": args_by_title}
+                )
+                kind = next(iter(args_by_title.values()))[0].dtype.kind
                 least = 0 if kind in "biu" else 1 if dtype not in ("float32", "float64") else 2
                 cases = self.cases.setdefault(name, {})
                 if dtype in cases:
                     raise ValueError(f"{name} of {dtype} stands twice in the tables")
                 cases[dtype] = Case(
-                    f, given, min(order, least), seed, ulps, subnormals, noise, free
+                    f, args_by_title, min(order, least), seed, ulps, subnormals, noise, free
                 )
             if name not in self:
                 self.add(name, functools.partial(self.texts, name))
@@ -331,18 +333,18 @@ class Edges(Programs):
         The lines of `ours` stand in place of those of `expected`.
         """
         lines = [*expected.splitlines(), *ours.splitlines()]
-        wanted = dict(line.split(": ", 1) for line in lines)
+        expected_by_line = dict(line.split(": ", 1) for line in lines)
         wrong = []
         for dtype, case in self.cases[name].items():
             for line, value in getattr(case, road)().items():
                 text = edge_text(value)
-                choices = recorded(wanted, f"{dtype} {line}", road)
-                found = [differences(text, t, case, line) for t in choices]
-                if [] not in found:
-                    known = [(len(d), i) for i, d in enumerate(found) if d is not None]
+                choices = recorded(expected_by_line, f"{dtype} {line}", road)
+                by_choice = [differences(text, t, case, line) for t in choices]
+                if [] not in by_choice:
+                    known = [(len(d), i) for i, d in enumerate(by_choice) if d is not None]
                     i = min(known)[1] if known else 0
                     title = f"{dtype} {line}"
-                    wrong.append(report(title, text, choices[i], found[i], case))
+                    wrong.append(report(title, text, choices[i], by_choice[i], case))
         return wrong
 
 
@@ -384,13 +386,13 @@ def report(line: str, text: str, expected: str, places: list[int] | None, case: 
     """A difference in words: the arguments, what is found and what is expected there."""
     if places is None:
         return f"{line}: {text}, expected {expected}"
-    found, wanted = numbers(text)[1], numbers(expected)[1]
+    result, target = numbers(text)[1], numbers(expected)[1]
     shown = []
     for i in places[:5]:
         args = case.args[case.titles[line.removeprefix(f"{case.dtype} ")]]
-        at = [edge_text(row_at(x, i, found.size)).partition("]")[2] for x in args]
+        at = [edge_text(row_at(x, i, result.size)).partition("]")[2] for x in args]
         where = f"({','.join(at).strip()})"
-        shown.append(f"at {where} {found[i]:.9g}, expected {wanted[i]:.9g}")
+        shown.append(f"at {where} {result[i]:.9g}, expected {target[i]:.9g}")
     return f"{line}: {'; '.join(shown)} ({len(places)} in all)"
 
 
@@ -446,13 +448,13 @@ def numbers(text: str) -> tuple[str, np.ndarray]:
     return head, np.array(values, np.complex128)
 
 
-def floors(wanted: np.ndarray, case: Case, line: str) -> np.ndarray:
+def floors(expected: np.ndarray, case: Case, line: str) -> np.ndarray:
     """The last places of 1 that LAPACK's rounding takes, for each number of a line."""
     (x, *_) = case.args[case.titles[line]]
-    source = {"result": abs(wanted), "matrix": abs(x)}.get(case.noise, np.ones(len(x)))
+    source = {"result": abs(expected), "matrix": abs(x)}.get(case.noise, np.ones(len(x)))
     rows = source.reshape(len(x), -1)
     sizes = np.where(np.isfinite(rows), rows, 0).max(axis=1, initial=0)
-    return case.ulps * np.repeat(sizes, wanted.size // max(len(x), 1))
+    return case.ulps * np.repeat(sizes, expected.size // max(len(x), 1))
 
 
 def free_rows(size: int, case: Case, line: str) -> np.ndarray:
@@ -475,36 +477,36 @@ def differences(text: str, expected: str, case: Case, line: str) -> list[int] | 
     """
     if text.startswith("raises") or expected.startswith("raises"):
         return [] if text == expected else None
-    (head, found), (other, wanted) = numbers(text), numbers(expected)
-    if head != other or found.shape != wanted.shape:
+    (head, result), (other, target) = numbers(text), numbers(expected)
+    if head != other or result.shape != target.shape:
         return None
     name = head.partition("[")[0]
     kind = np.dtype(getattr(ml_dtypes, name, name))
-    skipped = np.zeros(found.shape, bool)
+    skipped = np.zeros(result.shape, bool)
     if not case.subnormals:
         for arg in case.args[case.titles[line]]:
-            if arg.shape == found.shape and arg.dtype.kind not in "biu":
+            if arg.shape == result.shape and arg.dtype.kind not in "biu":
                 tiny = float(ml_dtypes.finfo(arg.dtype).tiny)
                 skipped |= (abs(arg) < tiny) & (arg != 0)
     if case.free and line.split()[-1] != "f":
-        skipped |= free_rows(found.size, case, line)
+        skipped |= free_rows(result.size, case, line)
     if kind.kind in "biu":
-        return np.flatnonzero((found != wanted) & ~skipped).tolist()
+        return np.flatnonzero((result != target) & ~skipped).tolist()
     info = ml_dtypes.finfo(kind)
     places, floor = case.allowance(line)
     if case.noise and line.split()[-1] == "f":
-        floor = floors(wanted, case, line)
+        floor = floors(target, case, line)
         if case.noise == "inverse":
             with np.errstate(all="ignore"):
-                found, wanted = 1 / found, 1 / wanted
-    good = np.ones(found.shape, bool)
+                result, target = 1 / result, 1 / target
+    good = np.ones(result.shape, bool)
     with np.errstate(all="ignore"):
-        whole = np.isfinite(found) & np.isfinite(wanted)
-        size = np.maximum(abs(found), abs(wanted))
-        for x, y in ((found.real, wanted.real), (found.imag, wanted.imag)):
+        finite = np.isfinite(result) & np.isfinite(target)
+        size = np.maximum(abs(result), abs(target))
+        for x, y in ((result.real, target.real), (result.imag, target.imag)):
             if places:
                 x, y = (np.where(abs(v) < float(info.tiny), v * 0, v) for v in (x, y))
-            own = np.where(whole, size, np.maximum(abs(x), abs(y)))
+            own = np.where(finite, size, np.maximum(abs(x), abs(y)))
             near = abs(x - y) <= float(info.eps) * (places * own + floor)
             near &= ((x != y) | (np.asarray(floor) > 0)) & np.isfinite(x) & np.isfinite(y)
             same = (x == y) & (np.signbit(x) == np.signbit(y))

@@ -23,7 +23,7 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 
-HERE = Path(__file__).resolve().parent
+FOLDER = Path(__file__).resolve().parent
 ALIASED = (
     "numpy",
     "lax",
@@ -74,7 +74,7 @@ def load(path: Path) -> ModuleType:
 
 def topics(folder: str) -> list[Path]:
     """The files of programs in a folder, in order of name."""
-    return sorted((HERE / folder).glob("*.py"))
+    return sorted((FOLDER / folder).glob("*.py"))
 
 
 class Programs(dict[str, Callable[[], Any]]):
@@ -213,9 +213,9 @@ def agree(text: str, expected: str, tolerance: float) -> bool:
         return text == expected
     if NUMBER.sub("0", text) != NUMBER.sub("0", expected):
         return False
-    found = np.array([complex(t) for t in NUMBER.findall(text)])
-    wanted = np.array([complex(t) for t in NUMBER.findall(expected)])
-    return np.allclose(found, wanted, tolerance, tolerance, equal_nan=True)
+    numbers = np.array([complex(t) for t in NUMBER.findall(text)])
+    expected_numbers = np.array([complex(t) for t in NUMBER.findall(expected)])
+    return np.allclose(numbers, expected_numbers, tolerance, tolerance, equal_nan=True)
 
 
 def value_text(program: Callable[[], Any]) -> str:

@@ -74,27 +74,27 @@ def numbers(dtype: str) -> np.ndarray[Any, Any]:
 def functions(jax: Any) -> dict[str, Callable[..., Any]]:
     """Name -> function of (each number, pairs' left, pairs' right)."""
     jnp, lax = jax.numpy, jax.lax
-    found: dict[str, Callable[..., Any]] = {}
+    by_name: dict[str, Callable[..., Any]] = {}
     for name in (*ONE, *TWO):
         fun = operator.attrgetter(name)(jax)
         if name in ONE:
-            found[name] = lambda x, a, b, f=fun: f(x)
+            by_name[name] = lambda x, a, b, f=fun: f(x)
         else:
-            found[name] = lambda x, a, b, f=fun: f(a, b)
+            by_name[name] = lambda x, a, b, f=fun: f(a, b)
     for kind in KINDS:
-        found[f"to {kind}"] = lambda x, a, b, kind=kind: x.astype(kind)
+        by_name[f"to {kind}"] = lambda x, a, b, kind=kind: x.astype(kind)
     for name in ("gcd", "lcm"):  # of the least number JAX never finds one
         f = getattr(jnp, name)
-        found[name] = lambda x, a, b, f=f: f(
+        by_name[name] = lambda x, a, b, f=f: f(
             *(v if v.dtype.kind == "u" else jnp.maximum(v, -99) for v in (a, b))
         )
-    found["cube"] = lambda x, a, b: lax.integer_pow(x, 3)
-    found["round tens"] = lambda x, a, b: jnp.round(x, -1)
-    found["clip"] = lambda x, a, b: jnp.clip(x, 1, 2)
-    found["divmod"] = lambda x, a, b: jnp.stack(jnp.divmod(a, b))
-    found["half"] = lambda x, a, b: (x + x.dtype.type(1)) // 2
-    found["power of naturals"] = lambda x, a, b: a ** jnp.maximum(b, 0)
-    return found
+    by_name["cube"] = lambda x, a, b: lax.integer_pow(x, 3)
+    by_name["round tens"] = lambda x, a, b: jnp.round(x, -1)
+    by_name["clip"] = lambda x, a, b: jnp.clip(x, 1, 2)
+    by_name["divmod"] = lambda x, a, b: jnp.stack(jnp.divmod(a, b))
+    by_name["half"] = lambda x, a, b: (x + x.dtype.type(1)) // 2
+    by_name["power of naturals"] = lambda x, a, b: a ** jnp.maximum(b, 0)
+    return by_name
 
 
 def results(jax: Any) -> Iterator[tuple[str, np.ndarray[Any, Any]]]:
@@ -119,8 +119,8 @@ def results(jax: Any) -> Iterator[tuple[str, np.ndarray[Any, Any]]]:
         with np.errstate(over="ignore"):
             x = jax.numpy.asarray(np.array(FLOATS, dtype))
         kinds = [d for d in DTYPES if d != "bool"]
-        found = jax.jit(lambda x, kinds=kinds: [x.astype(k) for k in kinds])(x)
-        for kind, value in zip(kinds, found, strict=True):
+        converted = jax.jit(lambda x, kinds=kinds: [x.astype(k) for k in kinds])(x)
+        for kind, value in zip(kinds, converted, strict=True):
             yield f"{dtype} to {kind}", value
 
 

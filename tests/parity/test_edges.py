@@ -15,11 +15,11 @@ TOPICS = {topic: harness.load(path).programs for topic, path in PATHS.items()}
 
 def texts(folder):
     """The texts in a folder beside the tables, for each table."""
-    found = {}
+    by_name = {}
     for topic, path in PATHS.items():
         file = path.parent / folder / f"{topic}.txt"
-        found[topic] = harness.read_texts(file) if file.exists() else {}
-    return found
+        by_name[topic] = harness.read_texts(file) if file.exists() else {}
+    return by_name
 
 
 EXPECTED, OURS = texts("expected"), texts("ours")

@@ -19,14 +19,14 @@ OURS = {"numpy.fmod bool": "int32: 0 0 0 0"}
 
 
 @pytest.fixture(scope="module")
-def found():
+def results():
     return integers.lines(mj)
 
 
-def test_the_same_functions_take_the_same_dtypes(found):
-    assert set(found) == set(RECORDED)
+def test_the_same_functions_take_the_same_dtypes(results):
+    assert set(results) == set(RECORDED)
 
 
 @pytest.mark.parametrize("name", RECORDED)
-def test_integers_at_their_ends(found, name):
-    assert found[name] == OURS.get(name, RECORDED[name])
+def test_integers_at_their_ends(results, name):
+    assert results[name] == OURS.get(name, RECORDED[name])

@@ -54,22 +54,22 @@ MIXES_INSIDE = {
 
 
 @pytest.fixture(scope="module")
-def found():
+def results():
     return calls.types(minijax), calls.refusals(minijax)
 
 
 @pytest.mark.parametrize("name", EXPECTED)
-def test_types_of_results(name, found):
-    want, _ = EXPECTED[name]
-    got = found[0][name]
-    assert {k: got[k] for k in want} == want
+def test_types_of_results(name, results):
+    expected, _ = EXPECTED[name]
+    got = results[0][name]
+    assert {k: got[k] for k in expected} == expected
 
 
 @pytest.mark.parametrize("name", EXPECTED)
-def test_what_options_against_promotion_forbid(name, found):
+def test_what_options_against_promotion_forbid(name, results):
     forbidden = EXPECTED[name][1]
     if name in MIXES_INSIDE:
         assert forbidden  # by JAX
         assert all("," not in call for call in forbidden)  # one operand
         forbidden = {}
-    assert found[1][name] == forbidden
+    assert results[1][name] == forbidden

@@ -41,7 +41,7 @@ MIXED = {
     3: "int,int,int float,int,int b,int,float i8,int,float bf16,wF,int wF,wI,int b,wF,wI"
     " b,bf16,float",
 }
-PLAIN = {
+DEFAULTS = {
     1: "f32 f16 i32 b c64 v stack",
     2: "f32,f32 f16,f16 i32,i32 c64,c64 f32,int f32,float f16,float i32,int bf16,int"
     " c64,float f32,v stack,f32 v,float",
@@ -133,15 +133,15 @@ def refusals(jax: Any) -> dict[str, dict[str, str]]:
         "strict promotion": lambda: jax.numpy_dtype_promotion("strict"),
         "no rank promotion": lambda: jax.numpy_rank_promotion("raise"),
     }
-    found: dict[str, dict[str, str]] = {}
-    for arity, kinds in PLAIN.items():
+    by_function: dict[str, dict[str, str]] = {}
+    for arity, kinds in DEFAULTS.items():
         for name, function in named(jax, arity):
-            found[name] = {}
+            by_function[name] = {}
             for names in kinds.split():
-                plain = outcome(jax, function, names)
+                expected = outcome(jax, function, names)
                 for title, option in options.items():
                     with option():
                         out = outcome(jax, function, names)
-                    if out.endswith("Error") and not plain.endswith("Error"):
-                        found[name][f"{names} {title}"] = out
-    return found
+                    if out.endswith("Error") and not expected.endswith("Error"):
+                        by_function[name][f"{names} {title}"] = out
+    return by_function

@@ -22,16 +22,16 @@ mesh = Mesh(np.array(jax.devices()).reshape(shape), ("a", "b"))
 data = np.arange(64.0, dtype=np.float32).reshape(8, 8)
 
 
-def lying(x, *spec):
+def sharded(x, *spec):
     sharding = NamedSharding(mesh, P(*spec))
     return jax.make_array_from_callback(x.shape, sharding, lambda at: x[at])
 
 
 def tree(step, *spec):
     return {
-        "w": lying(data + step, *spec),
-        "m": [lying(data.astype("bfloat16"), *spec[::-1])],
-        "b": lying(data[0], None),
+        "w": sharded(data + step, *spec),
+        "m": [sharded(data.astype("bfloat16"), *spec[::-1])],
+        "b": sharded(data[0], None),
         "step": step,
     }
 
@@ -60,8 +60,8 @@ else:
         tree(0, *spec),
     )
     last = manager.latest_step()
-    found = manager.restore(last, args=ocp.args.StandardRestore(like))
-    for x, y in zip(jax.tree.leaves(found), jax.tree.leaves(tree(last, *spec)), strict=True):
+    restored = manager.restore(last, args=ocp.args.StandardRestore(like))
+    for x, y in zip(jax.tree.leaves(restored), jax.tree.leaves(tree(last, *spec)), strict=True):
         if isinstance(y, int):
             assert x == y
             continue
@@ -69,5 +69,5 @@ else:
         for a, b in zip(x.addressable_shards, y.addressable_shards, strict=True):
             assert a.index == b.index
             assert (np.asarray(a.data) == np.asarray(b.data)).all()
-    print("restored", last, found["w"].sharding.spec, jax.process_count(), flush=True)
+    print("restored", last, restored["w"].sharding.spec, jax.process_count(), flush=True)
     manager.close()

@@ -18,11 +18,11 @@ def free_port() -> int:
 
 def environment(**more: str) -> dict[str, str]:
     """The environment of a process that knows of no cluster but what is said."""
-    kept = {
+    variables = {
         k: v for k, v in os.environ.items() if not k.startswith(("JAX_", "SLURM_", "OMPI_"))
     }
     paths = [str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])]
-    return {**kept, "PYTHONPATH": os.pathsep.join(paths), **more}
+    return {**variables, "PYTHONPATH": os.pathsep.join(paths), **more}
 
 
 def together(command: list[str], count: int, **more: str) -> list[tuple[int, str]]:
@@ -43,12 +43,12 @@ def together(command: list[str], count: int, **more: str) -> list[tuple[int, str
         )
         for i in range(count)
     ]
-    found = []
+    outputs = []
     try:
         for p in started:
             text, _ = p.communicate(timeout=LIMIT)
-            found.append((p.returncode, text))
+            outputs.append((p.returncode, text))
     finally:
         for p in started:
             p.kill()
-    return found
+    return outputs

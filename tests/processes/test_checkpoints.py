@@ -15,7 +15,7 @@ from minijax.experimental import colocated_python as colocated
 from minijax.experimental.array_serialization import serialization as stored
 from tests.processes.starting import LIMIT, environment
 
-HERE = pathlib.Path(__file__).parent
+FOLDER = pathlib.Path(__file__).parent
 stores = pytest.mark.skipif(
     importlib.util.find_spec("tensorstore") is None, reason="tensorstore is not installed"
 )
@@ -34,16 +34,16 @@ def test_arrays_are_stored_and_read_on_other_devices(tmp_path):
     x = mj.device_put(jnp.arange(8.0), over("x"))
     path = str(tmp_path / "a")
     stored.run_serialization([x], [stored.get_tensorstore_spec(path)])
-    said = json.loads((tmp_path / "a" / ".zarray").read_text())
-    assert (said["chunks"], said["shape"], said["dtype"]) == ([4], [8], "<f4")
-    assert said["compressor"]["id"] == "zstd"
+    metadata = json.loads((tmp_path / "a" / ".zarray").read_text())
+    assert (metadata["chunks"], metadata["shape"], metadata["dtype"]) == ([4], [8], "<f4")
+    assert metadata["compressor"]["id"] == "zstd"
 
-    def read(lie, **how):
+    def read(sharding, **how):
         spec = [stored.get_tensorstore_spec(path)]
-        (found,) = stored.run_deserialization([lie], spec, **how)
-        assert found.committed
-        assert found.sharding == lie
-        return found.tolist()
+        (result,) = stored.run_deserialization([sharding], spec, **how)
+        assert result.committed
+        assert result.sharding == sharding
+        return result.tolist()
 
     assert read(over(("x", "y"))) == [*range(8)]
     assert read(mj.sharding.SingleDeviceSharding(mj.devices()[3])) == [*range(8)]
@@ -66,8 +66,8 @@ def test_a_manager_stores_while_the_program_continues(tmp_path):
     manager.serialize_with_paths(values, paths, on_commit_callback=lambda: done.append(1))
     manager.wait_until_finished()
     assert done == [1]
-    found = manager.deserialize_with_paths([over("y"), over("y"), over()], paths)
-    for a, b in zip(found, values, strict=True):
+    result = manager.deserialize_with_paths([over("y"), over("y"), over()], paths)
+    for a, b in zip(result, values, strict=True):
         assert a.dtype == b.dtype
         assert a.tolist() == b.tolist()
     spec = lambda: [stored.get_tensorstore_spec(tmp_path / "o" / "w", ocdbt=True)]
@@ -127,7 +127,7 @@ def test_a_killed_writer_leaves_the_last_checkpoint_complete(tmp_path):
                 "--devices-per-process",
                 str(8 // n),
                 "--alias",
-                str(HERE / "checkpoints.py"),
+                str(FOLDER / "checkpoints.py"),
                 doing,
                 str(tmp_path / "run"),
             ],

@@ -19,15 +19,15 @@ from minijax.runtime.backends.process_membership import ProcessMembership
 from minijax.tools import launcher
 from tests.processes.starting import LIMIT, environment, free_port, together
 
-HERE = pathlib.Path(__file__).parent
+FOLDER = pathlib.Path(__file__).parent
 
 
 def test_values_are_jaxs():
-    expected = (HERE / "values.txt").read_text().splitlines()
-    found = together([str(HERE / "children.py"), "minijax"], 2)
-    assert [status for status, _ in found] == [0, 0], found
+    expected = (FOLDER / "values.txt").read_text().splitlines()
+    outputs = together([str(FOLDER / "children.py"), "minijax"], 2)
+    assert [status for status, _ in outputs] == [0, 0], outputs
     # C++ writes to the same pipe, by the word: what it says may stand before an arrow.
-    lines = [line for _, text in found for line in re.findall("=> (.*)", text)]
+    lines = [line for _, text in outputs for line in re.findall("=> (.*)", text)]
     assert lines == expected
 
 
@@ -99,8 +99,8 @@ def test_programs_that_differ_are_found_and_the_launcher_reports_them(tmp_path):
         timeout=LIMIT,
         env=environment(),
     )
-    said, wrong = done.stdout.splitlines(), done.stderr
-    assert {"[0] 2 6.0 --steps 3", "[1] 2 6.0 --steps 3"} <= set(said), done
+    output, wrong = done.stdout.splitlines(), done.stderr
+    assert {"[0] 2 6.0 --steps 3", "[1] 2 6.0 --steps 3"} <= set(output), done
     assert done.returncode == 1
     assert "compiles a different program than process" in wrong
     assert re.search(r"process 1: %\d = stablehlo.cosine %\d : tensor<4xf32>", wrong)
@@ -125,7 +125,7 @@ def test_launchers_arguments(args, capsys):
 def gathered(*who: tuple[int, int], timeout: float = 30.0, bind: str | None = None):
     """What processes, each a number and how many there are, see as the roll is called."""
     port = free_port()
-    found: list[object] = [None] * len(who)
+    results: list[object] = [None] * len(who)
     calls = [ProcessMembership(*each) for each in who]
 
     def call(k: int) -> None:
@@ -133,7 +133,7 @@ def gathered(*who: tuple[int, int], timeout: float = 30.0, bind: str | None = No
             calls[k].gather(f"127.0.0.1:{port}", bind or f"[::]:{port}", timeout)
             calls[k].open()
         except RuntimeError as e:
-            found[k] = str(e)
+            results[k] = str(e)
 
     threads = [threading.Thread(target=call, args=(k,)) for k in range(len(who))]
     for t in threads:
@@ -142,7 +142,7 @@ def gathered(*who: tuple[int, int], timeout: float = 30.0, bind: str | None = No
         t.join(LIMIT)
     for c in calls:
         c.close()
-    return found
+    return results
 
 
 def test_all_processes_are_present():
@@ -151,26 +151,26 @@ def test_all_processes_are_present():
 
 def test_who_is_missing_is_named():
     for timeout in (0.5, 4, 32):  # a busy machine may need more for those who come
-        found = gathered((0, 4), (2, 4), timeout=timeout)
+        results = gathered((0, 4), (2, 4), timeout=timeout)
         missing = f"processes 1, 3 have not connected within {timeout} seconds, of 4"
-        if all(missing in x for x in found):
+        if all(missing in x for x in results):
             break
     else:
-        pytest.fail(str(found))
+        pytest.fail(str(results))
     for timeout in (0.3, 4, 32):
-        found = gathered((1, 3), (2, 3), timeout=timeout)
-        if all("process 0 has not connected" in x and "refused" in x for x in found):
+        results = gathered((1, 3), (2, 3), timeout=timeout)
+        if all("process 0 has not connected" in x and "refused" in x for x in results):
             break
     else:
-        pytest.fail(str(found))
+        pytest.fail(str(results))
 
 
 def test_processes_that_do_not_fit():
-    found = gathered((0, 3), (1, 3), (1, 3))
-    assert all("two processes have process_id=1." in x for x in found)
-    found = gathered((0, 2), (1, 3))
+    results = gathered((0, 3), (1, 3), (1, 3))
+    assert all("two processes have process_id=1." in x for x in results)
+    results = gathered((0, 2), (1, 3))
     assert all(
-        "process 1 has num_processes=3, and process 0 has num_processes=2" in x for x in found
+        "process 1 has num_processes=3, and process 0 has num_processes=2" in x for x in results
     )
 
 
@@ -251,7 +251,7 @@ OMPI = {
 
 # Addresses recorded from JAX 0.10.2.
 @pytest.mark.parametrize(
-    "given, address",
+    "variables, address",
     [
         ({**SLURM, "SLURM_STEP_NODELIST": "node001"}, "node001:62016"),
         ({**SLURM, "SLURM_STEP_NODELIST": "node001,host2"}, "node001:62016"),
@@ -271,14 +271,18 @@ OMPI = {
         ),
     ],
 )
-def test_environments(monkeypatch, given, address):
+def test_environments(monkeypatch, variables, address):
     clean(monkeypatch)
-    for name, value in given.items():
+    for name, value in variables.items():
         monkeypatch.setenv(name, value)
-    found = environments.find(None)
-    assert (found.address(None, 1.0), found.processes(), found.process()) == (address, 4, 3)
-    assert found.address("99", 1.0).endswith(":99" if len(given) > 3 else ":80")
-    assert found.local() == (1 if len(given) > 3 else None)
+    environment = environments.find(None)
+    assert (environment.address(None, 1.0), environment.processes(), environment.process()) == (
+        address,
+        4,
+        3,
+    )
+    assert environment.address("99", 1.0).endswith(":99" if len(variables) > 3 else ":80")
+    assert environment.local() == (1 if len(variables) > 3 else None)
 
 
 def test_a_job_of_kubernetes(monkeypatch, tmp_path):
@@ -289,13 +293,13 @@ def test_a_job_of_kubernetes(monkeypatch, tmp_path):
     monkeypatch.setenv("JOB_COMPLETION_INDEX", "3")
     (tmp_path / "namespace").write_text("training\n")
     monkeypatch.setattr(environments, "_NAMESPACE", tmp_path / "namespace")
-    asked, known = [], types.SimpleNamespace
+    requests, known = [], types.SimpleNamespace
     pod = known(metadata=known(labels={"job-name": "localhost"}), spec=known(subdomain=None))
     job = known(metadata=known(name="job", labels={}), spec=known(parallelism=4))
 
     class Core:
         def list_namespaced_pod(self, namespace, field_selector):
-            asked.append((namespace, field_selector))
+            requests.append((namespace, field_selector))
             return known(items=[pod])
 
     class Batch:
@@ -312,22 +316,22 @@ def test_a_job_of_kubernetes(monkeypatch, tmp_path):
     with pytest.warns(UserWarning, match="`kubernetes` package is not installed"):
         assert environments.find(None) is None
     monkeypatch.setitem(sys.modules, "kubernetes", module)
-    found = environments.find(None)
-    assert (found.processes(), found.process(), found.local()) == (4, 3, None)
-    assert asked[0] == ("training", "status.podIP=127.0.0.1")
+    environment = environments.find(None)
+    assert (environment.processes(), environment.process(), environment.local()) == (4, 3, None)
+    assert requests[0] == ("training", "status.podIP=127.0.0.1")
     with pytest.raises(RuntimeError, match="need a headless service"):
-        found.address(None, 0.0)
+        environment.address(None, 0.0)
     monkeypatch.setattr(socket, "getaddrinfo", lambda host, port: [host])
     pod.spec.subdomain = "workers"
-    assert found.address(None, 0.0) == "job-0.workers:55527"
+    assert environment.address(None, 0.0) == "job-0.workers:55527"
     job.metadata.labels["jobset.sigs.k8s.io/jobset-name"] = "set"
-    assert found.address("99", 0.0) == "job-0.set:99"
+    assert environment.address("99", 0.0) == "job-0.set:99"
     pod.metadata.labels.clear()
     with pytest.raises(RuntimeError, match="only supports Job/JobSet"):
-        found.processes()
+        environment.processes()
     monkeypatch.delenv("JOB_COMPLETION_INDEX")
     with pytest.raises(RuntimeError, match="completionMode"):
-        found.process()
+        environment.process()
 
 
 def test_processes_that_mpi_started(monkeypatch):
@@ -345,9 +349,9 @@ def test_processes_that_mpi_started(monkeypatch):
     monkeypatch.setitem(sys.modules, "mpi4py", package)
     monkeypatch.setitem(sys.modules, "mpi4py.MPI", module)
     assert environments.find(None) is None
-    found = environments.find("mpi4py")
-    assert (found.processes(), found.process(), found.local()) == (4, 3, 1)
-    assert found.address(None, 0.0) == "first:61440"
+    environment = environments.find("mpi4py")
+    assert (environment.processes(), environment.process(), environment.local()) == (4, 3, 1)
+    assert environment.address(None, 0.0) == "first:61440"
 
 
 # ------------------------------------------------------------------------------ alone
@@ -376,12 +380,12 @@ def test_alone():
 
 def test_the_two_directions_are_transposes():
     mesh = mj.sharding.Mesh(np.array(mj.devices()[:2]), ("x",))
-    there = lambda x: hosts.host_local_array_to_global_array(x, mesh, mj.P("x"))
+    to_global = lambda x: hosts.host_local_array_to_global_array(x, mesh, mj.P("x"))
     back = lambda x: hosts.global_array_to_host_local_array(x, mesh, mj.P("x"))
     x = mj.numpy.arange(4.0)
-    assert mj.grad(lambda x: (back(there(x)) ** 2).sum())(x).tolist() == [0, 2, 4, 6]
-    rows = mj.vmap(there)(x.reshape(2, 2))
+    assert mj.grad(lambda x: (back(to_global(x)) ** 2).sum())(x).tolist() == [0, 2, 4, 6]
+    rows = mj.vmap(to_global)(x.reshape(2, 2))
     assert rows.shape == (2, 2) and rows.sharding.spec == mj.P(None, "x")
-    assert mj.make_jaxpr(there)(x).eqns[0].primitive.name == (
+    assert mj.make_jaxpr(to_global)(x).eqns[0].primitive.name == (
         "host_local_array_to_global_array"
     )

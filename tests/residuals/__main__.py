@@ -51,10 +51,13 @@ def show(key, ours, theirs):
     if "error" in ours:
         print(f"    {ours['error']}")
         return
-    here, there = Counter(ours["types"]), Counter(theirs["types"])
-    for name, kept, rest in (("here", ours, here - there), ("JAX ", theirs, there - here)):
+    ours_only, jax_only = Counter(ours["types"]), Counter(theirs["types"])
+    for name, report, rest in (
+        ("here", ours, ours_only - jax_only),
+        ("JAX ", theirs, jax_only - ours_only),
+    ):
         types = ", ".join(f"{n} x {t}" for t, n in rest.items())
-        print(f"    {name} {kept['bytes']:,} bytes in {kept['arrays']} arrays: {types}")
+        print(f"    {name} {report['bytes']:,} bytes in {report['arrays']} arrays: {types}")
 
 
 def main():
@@ -77,9 +80,9 @@ def main():
     ours = outcomes(sys.executable, "minijax", requests, child=child)
     counts = Counter()
     for key, *_ in requests:
-        found = compare(ours[key], known[key])
-        counts[f"{key.split(' | ')[0]}: {found}"] += 1
-        if found in ("more", "JAX alone"):
+        comparison = compare(ours[key], known[key])
+        counts[f"{key.split(' | ')[0]}: {comparison}"] += 1
+        if comparison in ("more", "JAX alone"):
             show(key, ours[key], known[key])
     for name, count in sorted(counts.items()):
         print(f"{count:6} {name}")

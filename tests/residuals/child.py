@@ -16,16 +16,16 @@ import numpy as np
 def residuals(jax, f, args):
     """The types of the distinct arrays that the vjp function of a traced call keeps."""
     closed = jax.make_jaxpr(lambda *xs: jax.tree.leaves(jax.vjp(f, *xs)[1]))(*args)
-    kept = {id(v): v.aval for v in closed.jaxpr.outvars if "Literal" not in type(v).__name__}
-    return [(tuple(a.shape), a.dtype) for a in kept.values()]
+    live = {id(v): v.aval for v in closed.jaxpr.outvars if "Literal" not in type(v).__name__}
+    return [(tuple(a.shape), a.dtype) for a in live.values()]
 
 
 def residuals_of_values(jax, f, args):
     """The same of a call that is evaluated."""
-    kept = {}
+    residuals = {}
     for x in jax.tree.leaves(jax.vjp(f, *args)[1]):
-        kept[x.unsafe_buffer_pointer() if hasattr(x, "addressable_shards") else id(x)] = x
-    return [(tuple(np.shape(x)), x.dtype) for x in kept.values()]
+        residuals[x.unsafe_buffer_pointer() if hasattr(x, "addressable_shards") else id(x)] = x
+    return [(tuple(np.shape(x)), x.dtype) for x in residuals.values()]
 
 
 def measured(jax, space, text, types, how):
@@ -48,17 +48,17 @@ def measured(jax, space, text, types, how):
     others = [(i, x) for i, x in enumerate(values) if i not in at]
     some = [structs[i] for i in at]
     if how == "traced":
-        kept = residuals(jax, inexact, some)
+        stored = residuals(jax, inexact, some)
     elif how == "jit":
-        kept = residuals(jax, jax.jit(inexact), some)
+        stored = residuals(jax, jax.jit(inexact), some)
     elif how == "scan":
         rows = [jax.ShapeDtypeStruct((2, *x.shape), x.dtype) for x in some]
         step = lambda c, xs: (c, inexact(*xs))
-        kept = residuals(jax, lambda *xs: jax.lax.scan(step, 0, xs)[1], rows)
+        stored = residuals(jax, lambda *xs: jax.lax.scan(step, 0, xs)[1], rows)
     else:
-        kept = residuals_of_values(jax, inexact, [values[i] for i in at])
-    sizes = [math.prod(shape) * width(dtype) for shape, dtype in kept]
-    names = sorted(f"{dtype}{list(shape)}" for shape, dtype in kept)
+        stored = residuals_of_values(jax, inexact, [values[i] for i in at])
+    sizes = [math.prod(shape) * width(dtype) for shape, dtype in stored]
+    names = sorted(f"{dtype}{list(shape)}" for shape, dtype in stored)
     return {"bytes": sum(sizes), "arrays": len(names), "types": names}
 
 
@@ -89,10 +89,10 @@ def main():
     for n, line in enumerate(sys.stdin):
         number, text, types, how = json.loads(line)
         try:
-            found = measured(jax, space, text, types, how)
+            record = measured(jax, space, text, types, how)
         except Exception as e:
-            found = {"error": f"{type(e).__name__}: {str(e).splitlines()[:1]}"[:300]}
-        print("@" + json.dumps([number, found]), flush=True)
+            record = {"error": f"{type(e).__name__}: {str(e).splitlines()[:1]}"[:300]}
+        print("@" + json.dumps([number, record]), flush=True)
         if n % 200 == 199:
             jax.clear_caches()
 

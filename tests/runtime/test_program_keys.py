@@ -17,12 +17,17 @@ def double(x):
 
 
 def test_whether_operands_are_committed():
-    loose = jnp.arange(3.0)
-    placed = mj.device_put(loose, mj.devices()[0])
+    uncommitted = jnp.arange(3.0)
+    placed = mj.device_put(uncommitted, mj.devices()[0])
     jitted = mj.jit(double)
     eager = jnp.negative, mj.lax.neg, mj.lax.neg_p.bind, mj.vmap(jnp.sin)
     for fun in (jitted, *eager):
-        for x, committed in ((loose, False), (placed, True), (loose, False), (placed, True)):
+        for x, committed in (
+            (uncommitted, False),
+            (placed, True),
+            (uncommitted, False),
+            (placed, True),
+        ):
             assert fun(x).committed is committed
 
 
@@ -57,14 +62,14 @@ def test_types_of_mesh_axes():
 
 
 def test_compiler_options():
-    plain = mj.jit(double)
+    default = mj.jit(double)
     wrong = mj.jit(double, compiler_options={"xla_no_such_option": True})
     x = jnp.arange(3.0)
     for _ in range(2):
-        np.testing.assert_array_equal(plain(x), [0, 2, 4])
+        np.testing.assert_array_equal(default(x), [0, 2, 4])
         with pytest.raises(Exception, match="xla_no_such_option"):
             wrong(x)
-    lowered = plain.lower(x)
+    lowered = default.lower(x)
     lowered.compile()
     with pytest.raises(Exception, match="xla_no_such_option"):
         lowered.compile({"xla_no_such_option": True})

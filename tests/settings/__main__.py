@@ -34,8 +34,8 @@ def examples():
             text = getattr(getattr(home, name), "__doc__", None)
             if name.startswith("_") or not isinstance(text, str) or ">>>" not in text:
                 continue
-            found = doctest.DocTestParser().get_examples(text)
-            yield path, name, [e.source for e in found]
+            examples_ = doctest.DocTestParser().get_examples(text)
+            yield path, name, [e.source for e in examples_]
 
 
 def run(python, lib, todo, folder, seconds):

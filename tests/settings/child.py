@@ -100,7 +100,7 @@ def main(lib, work, out, seconds):
     if lib == "jax":
         sys.meta_path.insert(0, Renamed())
     jax = importlib.import_module(lib)
-    found = {}
+    results = {}
     began = time.time()
     with open(work) as f:
         todo = json.load(f)
@@ -118,9 +118,9 @@ def main(lib, work, out, seconds):
             rows[setting] = outcome(make, module, name, statements)
             if rows["none"] != "ok":
                 break
-        found[f"{path}.{name}"] = rows
+        results[f"{path}.{name}"] = rows
     with open(out, "w") as f:
-        json.dump(found, f, indent=1)
+        json.dump(results, f, indent=1)
 
 
 if __name__ == "__main__":

@@ -16,27 +16,27 @@ from pathlib import Path
 
 from tests.fuzz.pair import FLAGS
 
-HERE = Path(__file__).parent
+FOLDER = Path(__file__).parent
 HOWS = ["rows", "rows gradient", "both", "both gradient", "columns", "columns gradient"]
 
 
 def environment(library):
     flags = [*FLAGS, "--xla_force_host_platform_device_count=8"]
-    found = {
+    variables = {
         **os.environ,
         "JAX_PLATFORMS": "cpu",
         "XLA_FLAGS": " ".join(flags),
         "JAX_ENABLE_COMPILATION_CACHE": "0",
     }
-    found.pop("PYTHONPATH", None)
+    variables.pop("PYTHONPATH", None)
     if library == "minijax":
-        found["PYTHONPATH"] = str(HERE.parents[1])
-    return found
+        variables["PYTHONPATH"] = str(FOLDER.parents[1])
+    return variables
 
 
-def outcomes(python, library, requests, note=print, child=HERE / "child.py"):
+def outcomes(python, library, requests, note=print, child=FOLDER / "child.py"):
     """What became of each request; one that ends the process says so."""
-    found, left = {}, list(requests)
+    results, left = {}, list(requests)
     while left:
         process = subprocess.Popen(
             [python, str(child), library],
@@ -59,33 +59,33 @@ def outcomes(python, library, requests, note=print, child=HERE / "child.py"):
                     break
             else:
                 break
-            number, told = json.loads(line[1:])
-            found[number] = told
+            number, record = json.loads(line[1:])
+            results[number] = record
             done += 1
-            if len(found) % 500 == 0:
-                note(f"{library}: {len(found)} programs", flush=True)
+            if len(results) % 500 == 0:
+                note(f"{library}: {len(results)} programs", flush=True)
         process.kill()
         process.wait()
         if done < len(left):
-            found[left[done][0]] = {"error": f"the process ended: {process.returncode}"}
+            results[left[done][0]] = {"error": f"the process ended: {process.returncode}"}
         left = left[done + 1 :]
-    return found
+    return results
 
 
-def worse(mine, theirs):
+def worse(ours, theirs):
     """In what a program needs more than JAX's."""
-    if "error" in mine or "error" in theirs:
-        return ["fails"] if "error" in mine and "error" not in theirs else []
-    found = []
-    here = mine["temporary"] + mine["results"]
-    there = theirs["temporary"] + theirs["results"]
-    if here > there * 1.02 + 2048:  # a few scalars, and a schedule's luck
-        found.append("memory")
-    if mine["collectives"] > theirs["collectives"]:
-        found.append("collectives")
-    if mine["sent"] > theirs["sent"] * 1.02 + 256:
-        found.append("sent")
-    return found
+    if "error" in ours or "error" in theirs:
+        return ["fails"] if "error" in ours and "error" not in theirs else []
+    reasons = []
+    our_bytes = ours["temporary"] + ours["results"]
+    jax_bytes = theirs["temporary"] + theirs["results"]
+    if our_bytes > jax_bytes * 1.02 + 2048:  # a few scalars, and a schedule's luck
+        reasons.append("memory")
+    if ours["collectives"] > theirs["collectives"]:
+        reasons.append("collectives")
+    if ours["sent"] > theirs["sent"] * 1.02 + 256:
+        reasons.append("sent")
+    return reasons
 
 
 # Causes of programs that need more: a text, and a pattern of their calls.
@@ -117,27 +117,29 @@ CAUSES = [
 ]
 
 
-def better(mine, theirs):
-    return "error" not in mine and "error" not in theirs and bool(worse(theirs, mine))
+def better(ours, theirs):
+    return "error" not in ours and "error" not in theirs and bool(worse(theirs, ours))
 
 
-def page(requests, mine, known):
+def page(requests, ours, known):
     """The table of docs/sharded.md."""
     rows, worst, causes = [], [], Counter()
     for how in HOWS:
         chosen = [r for r in requests if r[3] == how]
         counts = Counter()
         for key, text, _, _ in chosen:
-            here, there = mine[key], known[key]
-            if "error" in here or "error" in there:
+            ours_row, jax_row = ours[key], known[key]
+            if "error" in ours_row or "error" in jax_row:
                 counts["neither"] += 1
                 continue
-            bad = worse(here, there)
+            bad = worse(ours_row, jax_row)
             counts.update(bad or ["none"])
             if bad:
                 text = text.partition(": ")[2].replace("|", "\\|")
-                less = ", ".join(worse(there, here))
-                worst.append(f"| `{text}` | {how} | {line(here)} | {line(there)} | {less} |")
+                less = ", ".join(worse(jax_row, ours_row))
+                worst.append(
+                    f"| `{text}` | {how} | {line(ours_row)} | {line(jax_row)} | {less} |"
+                )
                 cause = next(why for why, calls in CAUSES if re.search(calls, text))
                 causes[cause, bool(less)] += 1
         if chosen:
@@ -202,31 +204,31 @@ def main():
     known.update(outcomes(options.jax, "jax", lacking))
     if options.known:
         Path(options.known).write_text(json.dumps(known))
-    mine = outcomes(sys.executable, "minijax", requests)
-    show(requests, mine, known)
+    ours = outcomes(sys.executable, "minijax", requests)
+    show(requests, ours, known)
     if options.table:
-        Path(options.table).write_text(page(requests, mine, known))
+        Path(options.table).write_text(page(requests, ours, known))
 
 
-def line(told):
-    if "error" in told:
-        return told["error"][:100]
+def line(record):
+    if "error" in record:
+        return record["error"][:100]
     return (
-        f"{told['temporary'] + told['results']:,} bytes, {told['collectives']} collectives"
-        f" ({told['sent']:,} bytes)"
+        f"{record['temporary'] + record['results']:,} bytes, {record['collectives']} collectives"
+        f" ({record['sent']:,} bytes)"
     )
 
 
-def show(requests, mine, known):
+def show(requests, ours, known):
     counts = {}
     for key, text, types, how in requests:
-        bad = worse(mine[key], known[key])
-        for what in bad or ["better" if better(mine[key], known[key]) else "equal"]:
+        bad = worse(ours[key], known[key])
+        for what in bad or ["better" if better(ours[key], known[key]) else "equal"]:
             counts[what] = counts.get(what, 0) + 1
         if bad:
             print(f"{how}: {text}  {types}\n    {', '.join(bad)}")
-            print(f"    here {line(mine[key])}\n    JAX  {line(known[key])}")
-    failing = sum("error" in told for told in mine.values())
+            print(f"    here {line(ours[key])}\n    JAX  {line(known[key])}")
+    failing = sum("error" in record for record in ours.values())
     print(f"{len(requests)} programs, {failing} not compiled here: {counts}")
 
 

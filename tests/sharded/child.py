@@ -113,10 +113,10 @@ def main():
     for n, line in enumerate(sys.stdin):
         number, text, types, how = json.loads(line)
         try:
-            found = measured(jax, space, meshes, text, types, how)
+            record = measured(jax, space, meshes, text, types, how)
         except Exception as e:
-            found = {"error": f"{type(e).__name__}: {str(e).splitlines()[:1]}"[:300]}
-        print("@" + json.dumps([number, found]), flush=True)
+            record = {"error": f"{type(e).__name__}: {str(e).splitlines()[:1]}"[:300]}
+        print("@" + json.dumps([number, record]), flush=True)
         if n % 200 == 199:
             jax.clear_caches()
 

@@ -254,7 +254,7 @@ def _of_text(text: str) -> Sample | None:
             shape, dtype = _OPERANDS[letter]
             call.array(Type(dtype, shape))
     names = {c: f"a{n}" for n, c in enumerate(letters)}
-    expression = re.sub(r"\{(\w)\}", lambda found: names[found[1]], text)
+    expression = re.sub(r"\{(\w)\}", lambda match: names[match[1]], text)
     return _finished(text.partition("(")[0], call, expression)
 
 
@@ -262,32 +262,32 @@ def samples() -> list[Sample]:
     """All calls; those of one text once."""
     calls.ROOMS[:] = ROOMS
     calls.functions.cache_clear()
-    found: dict[Any, Sample] = {}
+    by_key: dict[Any, Sample] = {}
     for text in FURTHER:
         sample = _of_text(text)
         assert sample is not None, text
-        _keep(found, [sample])
+        _keep(by_key, [sample])
     for row in table.TABLE:
         tries = (_of_row(row, random.Random(f"{row.text} {i}")) for i in range(12))
-        _keep(found, tries)
+        _keep(by_key, tries)
     for name, signature in calls.functions():
         if any(word in name for word in SLOW):
             continue
         tries = (
             _of_signature(name, signature, random.Random(f"{name} {i}")) for i in range(TRIES)
         )
-        _keep(found, tries)
-    return list(found.values())
+        _keep(by_key, tries)
+    return list(by_key.values())
 
 
-def _keep(found: dict[Any, Sample], tries: Any) -> None:
-    kept = 0
+def _keep(by_key: dict[Any, Sample], tries: Any) -> None:
+    count = 0
     for sample in tries:
         if sample is None:
             continue
         key = re.sub(r"\s", "", sample.text), sample.types
-        if key not in found:
-            found[key] = sample
-            kept += 1
-        if kept == EACH:
+        if key not in by_key:
+            by_key[key] = sample
+            count += 1
+        if count == EACH:
             return

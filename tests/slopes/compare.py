@@ -114,19 +114,19 @@ def worst(modules: Modules, row: table.Row, kind: str) -> list[Error]:
     least = np.longdouble(float(ml_dtypes.finfo(dtype).smallest_normal))
     errors = [Error(0.0)] * 3
     with np.errstate(all="ignore"):
-        found = results(modules, row, kind, points)
-        for mode, columns in found.items():
+        values = results(modules, row, kind, points)
+        for mode, columns in values.items():
             k = len(mode)
             more = np.abs(true[:, begins[k + 1] : begins[k + 2]]).max(1)
             for i, column in enumerate(columns):
-                want = true[:, begins[k] + i]
+                true_values = true[:, begins[k] + i]
                 got = np.asarray(column).astype(np.longdouble)
-                error = np.abs(got - want) / (ulp(want, dtype) + more * unit)
+                error = np.abs(got - true_values) / (ulp(true_values, dtype) + more * unit)
                 # What overflows is infinite; what is next to the largest may be.
-                over = np.isinf(got) & (np.sign(got) == np.sign(want))
-                error = np.where(over & (np.abs(want) > largest * 0.99), 0, error)
+                over = np.isinf(got) & (np.sign(got) == np.sign(true_values))
+                error = np.where(over & (np.abs(true_values) > largest * 0.99), 0, error)
                 error = np.where(np.isnan(error) | np.isinf(error), 1e99, error)
-                small = (np.abs(want) <= least * 1.01) & (np.abs(got) <= 2 * least)
+                small = (np.abs(true_values) <= least * 1.01) & (np.abs(got) <= 2 * least)
                 error = np.where(small, 0, error)
                 at = int(np.argmax(error))
                 if error[at] > errors[k].ulps:
@@ -136,6 +136,6 @@ def worst(modules: Modules, row: table.Row, kind: str) -> list[Error]:
                         f"{name}{i}",
                         points[at],
                         float(got[at]),
-                        float(want[at]),
+                        float(true_values[at]),
                     )
     return errors

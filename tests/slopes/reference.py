@@ -48,18 +48,18 @@ def main(names):
         if (names and row.name not in names) or (not names and row.name in known):
             continue
         n = table.arity(row)
-        found = {}
+        results = {}
         for kind in table.DTYPES:
             for xs in table.chosen(row, kind):
                 key = " ".join(x.hex() for x in xs)
-                if key not in found:
-                    found[key] = [
+                if key not in results:
+                    results[key] = [
                         derivative(row, xs, orders)
                         for order in range(4)
                         for orders in table.partials(n, order)
                     ]
-        known[row.name] = found
-        print(row.name, len(found), flush=True)
+        known[row.name] = results
+        print(row.name, len(results), flush=True)
         known = {r.name: known[r.name] for r in table.ROWS if r.name in known}
         path.write_bytes(lzma.compress(json.dumps(known).encode()))
 

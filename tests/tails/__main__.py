@@ -105,34 +105,34 @@ def computed(name, others, place, points, dtype):
     return np.array(mj.jit(mj.vmap(together))(np.array(points, dtype)))
 
 
-def excess(got, want, allow, dtype):
+def excess(got, expected, allow, dtype):
     """The error in units of what is allowed."""
     info = np.finfo(dtype)
-    want = mpf(want)
-    if abs(want) > float(info.max):
-        return 0 if np.isinf(got) and (got > 0) == (want > 0) else np.inf
+    expected = mpf(expected)
+    if abs(expected) > float(info.max):
+        return 0 if np.isinf(got) and (got > 0) == (expected > 0) else np.inf
     if not np.isfinite(got):
         return np.inf
     floor = float(info.tiny)
-    error = abs(mpf(float(got)) - want)
+    error = abs(mpf(float(got)) - expected)
     if error <= floor:
         return 0
     return float(error / (allow + floor))
 
 
-def wrong_numbers(points, got, want, dtype, units):
+def wrong_numbers(points, got, expected, dtype, units):
     """For each order the (point, number, truth, excess) that are off by too much."""
     eps = float(np.finfo(dtype).eps)
     for order in range(ORDERS + 1):
         bad = []
         for i, x in enumerate(points):
-            allow = units * eps * abs(mpf(want[i][order]))
-            allow += abs(mpf(want[i][0])) * UNKNOWN
+            allow = units * eps * abs(mpf(expected[i][order]))
+            allow += abs(mpf(expected[i][0])) * UNKNOWN
             if order < ORDERS:  # next to a zero, x counts as rounded
-                allow += 4 * eps * abs(mpf(want[i][order + 1]) * mpf(x))
-            factor = excess(got[order][i], want[i][order], allow, dtype)
+                allow += 4 * eps * abs(mpf(expected[i][order + 1]) * mpf(x))
+            factor = excess(got[order][i], expected[i][order], allow, dtype)
             if factor > 1:
-                bad.append((x, got[order][i], mp.nstr(mpf(want[i][order]), 8), factor))
+                bad.append((x, got[order][i], mp.nstr(mpf(expected[i][order]), 8), factor))
         yield order, bad
 
 
@@ -142,11 +142,11 @@ def compare(row, options):
     # What float32 holds, in both dtypes.
     points = [float(np.float32(x)) for x in points]
     others = tuple(float(np.float32(v)) if isinstance(v, float) else v for v in others)
-    want = truths(name, formula, others, place, points, singular)
+    expected = truths(name, formula, others, place, points, singular)
     count = wrong = 0
     for dtype in (np.float32, np.float64):
         got = computed(name, others, place, points, dtype)
-        for order, bad in wrong_numbers(points, got, want, dtype, options.units):
+        for order, bad in wrong_numbers(points, got, expected, dtype, options.units):
             count, wrong = count + len(points), wrong + len(bad)
             if bad:
                 label = f"{name} {dtype.__name__} order {order}"

@@ -16,8 +16,8 @@ def test_settings():
 
     jaxpr = make_jaxpr(f)(X)
     called = "{ lambda ; a. let b = sin a in (b,) }"
-    plain = f"{{ lambda ; a. let b = jit[name=<lambda> jaxpr={called}] a in (b,) }}"
-    assert jaxpr.pretty_print(print_shapes=False, width=200) == plain
+    reference = f"{{ lambda ; a. let b = jit[name=<lambda> jaxpr={called}] a in (b,) }}"
+    assert jaxpr.pretty_print(print_shapes=False, width=200) == reference
     assert "test_printer.py:" in jaxpr.pretty_print(source_info=True)
     assert "# [layer]" in jaxpr.pretty_print(name_stack=True)
     assert " : {  } }" in jaxpr.pretty_print(print_effects=True)

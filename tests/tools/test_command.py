@@ -105,23 +105,23 @@ def test_each_tool_has_help(capsys):
     for name in (None, *command.TOOLS):
         with pytest.raises(SystemExit, match="0"):
             command.main(["--help"] if name is None else [name, "--help"])
-        said = capsys.readouterr().out
-        assert f"minijax.tools {name or ''}".strip() in said
-        assert "--json" in said or name is None
+        output = capsys.readouterr().out
+        assert f"minijax.tools {name or ''}".strip() in output
+        assert "--json" in output or name is None
 
 
 def test_a_log_of_a_script(script, capsys):
     command.main(["why", str(script)])
-    said = capsys.readouterr().out
-    assert "x: known float32[1], now float32[2]" in said
-    assert "some_script.py" in said
+    output = capsys.readouterr().out
+    assert "x: known float32[1], now float32[2]" in output
+    assert "some_script.py" in output
 
 
 def test_the_examples_of_the_page_run():
-    found = doctest.testfile(
+    outcome = doctest.testfile(
         str(ROOT / "docs" / "tools.md"),
         module_relative=False,
         optionflags=doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE,
     )
-    assert found.attempted > 20
-    assert not found.failed
+    assert outcome.attempted > 20
+    assert not outcome.failed

@@ -56,10 +56,10 @@ def test_loops_branches_and_devices_count_as_they_run():
     assert "at least" in str(until)
     mesh = Mesh(np.array(mj.devices()[:4]), ("i",))
     spec = PartitionSpec("i")
-    plain, again = mj.grad(mlp), mj.grad(mj.checkpoint(mlp))
-    assert cost(again, [X, X], X).flops > cost(plain, [X, X], X).flops + one
-    cut = mj.shard_map(lambda x: x @ x.T, mesh=mesh, in_specs=spec, out_specs=spec)
-    assert cost(cut, X).flops == 4 * 2 * 8 * 8 * 32
+    stored, recomputed = mj.grad(mlp), mj.grad(mj.checkpoint(mlp))
+    assert cost(recomputed, [X, X], X).flops > cost(stored, [X, X], X).flops + one
+    mapped = mj.shard_map(lambda x: x @ x.T, mesh=mesh, in_specs=spec, out_specs=spec)
+    assert cost(mapped, X).flops == 4 * 2 * 8 * 8 * 32
     assert cost(mj.pmap(lambda x: x @ x), X.reshape(2, 16, 32)[:, :, :16]).xla == {}
 
 

@@ -74,7 +74,7 @@ def masked(x):
 # A weight after which sin(sin(sin(1))) is multiplied to 1, for the first lane alone.
 WEIGHTS = jnp.ones(5).at[3].set(1 / np.sin(np.sin(np.sin(1.0))))
 GRADS = mj.vmap(mj.grad(layers), in_axes=(None, 0))
-FOUND = {
+REPORTS = {
     "backward": (GRADS, (WEIGHTS, jnp.array([1.0, 2.0])),
                  ("div", "infinity", "backward", "scale", [("row of scan", 3)])),
     "branch": (by_branch, (jnp.ones(6),),
@@ -95,9 +95,9 @@ FOUND = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("case", FOUND)
+@pytest.mark.parametrize("case", REPORTS)
 def test_the_first_is_named(case):
-    f, args, (primitive, made, direction, variable, iterations) = FOUND[case]
+    f, args, (primitive, made, direction, variable, iterations) = REPORTS[case]
     first = tools.nans(f)(*args).first
     assert (first.primitive, first.made, first.direction) == (primitive, made, direction)
     assert list(first.iterations) == iterations
@@ -225,9 +225,9 @@ def test_lost_nans_are_found_and_results_unchanged(case):
 def test_primitives_declared_finite_are_finite():
     big = np.finfo(np.float32).max
     xs = np.float32([big, -big, np.finfo(np.float32).tiny, 0, -0.0, 1, -3])
-    said = [p for p in registry.values() if p.facts.keeps_finite and p.facts.elementwise]
-    assert len(said) > 8
-    for prim in said:
+    declared = [p for p in registry.values() if p.facts.keeps_finite and p.facts.elementwise]
+    assert len(declared) > 8
+    for prim in declared:
         rest, tried = [xs[::-1].copy(), np.roll(xs, 3)], 0
         for args in ([xs], [xs, rest[0]], [rest[0], xs, rest[1]], [xs > 0, *rest]):
             try:
@@ -301,17 +301,17 @@ def test_constant_infinities_in_a_carry_are_not_reported():
     report = tools.nans(fades)(x)
     assert not report
     np.testing.assert_array_equal(report.result, [1, 1, 0])
-    found = str(tools.nans(lambda x: (fades(x) - 1) / x)(x))  # 0 / 0
-    assert found.startswith("div makes a NaN, forward.")
-    assert f"  at {__file__}:" in found and " in <lambda>" in found
+    text = str(tools.nans(lambda x: (fades(x) - 1) / x)(x))  # 0 / 0
+    assert text.startswith("div makes a NaN, forward.")
+    assert f"  at {__file__}:" in text and " in <lambda>" in text
 
 
 @pytest.mark.parametrize("wrap", [lambda f: f, mj.jit, lambda f: mj.jit(mj.jit(f))])
 def test_the_pass_in_jitted_functions(wrap):
     """Name stacks inside a call start with the name stack of the call."""
     f = wrap(lambda x: (jnp.sqrt(x) * 0.0).sum())
-    found = tools.nans(mj.grad(f), kinds=("nan",))(jnp.zeros(2)).first
-    assert (found.primitive, found.direction, found.scope) == (
+    first = tools.nans(mj.grad(f), kinds=("nan",))(jnp.zeros(2)).first
+    assert (first.primitive, first.direction, first.scope) == (
         "mul",
         "backward",
         "transpose(jvp())",

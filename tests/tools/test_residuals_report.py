@@ -96,8 +96,8 @@ def test_a_budget_holds_in_the_executable():
     assert plan.measured["before"] == full
     assert plan.measured["after"] <= limit
     assert 0 < plan.extra < 0.4
-    slim, plain = mj.grad(plan.function)(ws, x), mj.grad(layers)(ws, x)
-    for a, b in zip(slim, plain, strict=True):
+    slim, stored = mj.grad(plan.function)(ws, x), mj.grad(layers)(ws, x)
+    for a, b in zip(slim, stored, strict=True):
         np.testing.assert_allclose(a, b, rtol=1e-5)
     assert "recompute" in str(plan)
     assert plan.to_dict()["budget"] == limit
@@ -113,17 +113,17 @@ def test_recomputation_only_if_needed_and_errors_if_impossible():
     assert vmapped[0].shape == (2, 48, 48)
 
 
-def nested(kept, again, s, t):
+def nested(stored, recomputed, s, t):
     """Yield every plan for the segments between two cuts."""
     if s == t:
         yield []
         return
-    for rest in nested(kept, again, s + 1, t):
-        yield [kept[s], *rest]
+    for rest in nested(stored, recomputed, s + 1, t):
+        yield [stored[s], *rest]
     for k in range(s + 1, t):
-        for inside in nested(kept, again, s, k):
-            part = dataclasses.replace(again[s, k], inside=tuple(inside))
-            for rest in nested(kept, again, k, t):
+        for inside in nested(stored, recomputed, s, k):
+            part = dataclasses.replace(recomputed[s, k], inside=tuple(inside))
+            for rest in nested(stored, recomputed, k, t):
                 yield [part, *rest]
 
 
@@ -153,17 +153,17 @@ def test_plans_of_chains_are_optimal(limit):
     x = jnp.ones((16, 16))
     jaxpr = mj.make_jaxpr(chain)(x).jaxpr
     most = functools.partial(highest, size=x.nbytes)
-    found = budgets.plan_segments(jaxpr, limit * x.nbytes)
-    assert found.bytes == most(found.segments) <= limit * x.nbytes
+    chosen = budgets.plan_segments(jaxpr, limit * x.nbytes)
+    assert chosen.bytes == most(chosen.segments) <= limit * x.nbytes
     costs = budgets._Costs(jaxpr)
     at = budgets._cut_points(costs)
     m = len(at) - 1
-    kept = [costs.segment(at[i], at[i + 1], False) for i in range(m)]
-    again = {(i, j): costs.segment(at[i], at[j], True) for j in range(m) for i in range(j)}
-    every = [budgets._counted(way) for way in nested(kept, again, 0, m)]
+    stored = [costs.segment(at[i], at[i + 1], False) for i in range(m)]
+    recomputed = {(i, j): costs.segment(at[i], at[j], True) for j in range(m) for i in range(j)}
+    every = [budgets._counted(way) for way in nested(stored, recomputed, 0, m)]
     assert all(p.bytes == most(p.segments) for p in every)
     best = min(p.flops for p in every if p.bytes <= limit * x.nbytes)
-    assert found.flops == best
+    assert chosen.flops == best
 
 
 def test_segments_are_recomputed_recursively_for_small_budgets():
@@ -180,9 +180,13 @@ def test_residuals_moved_by_vmap_are_traced_to_their_operation():
     energy = mj.jit(lambda w, x: jnp.tanh(w @ x).sum())
     grads = mj.vmap(mj.grad(energy), in_axes=(None, 0))
     ledger = tools.residuals(grads, W, W[:5])
-    (kept,) = ledger.residuals  # JAX keeps tanh and 1 - tanh
-    assert (kept.by, kept.type, kept.scope) == ("tanh_slope", "f32[5,48]", "vmap(jvp())")
-    assert (kept.made.variable, kept.read.variable) == ("energy", "energy")
+    (residual,) = ledger.residuals  # JAX keeps tanh and 1 - tanh
+    assert (residual.by, residual.type, residual.scope) == (
+        "tanh_slope",
+        "f32[5,48]",
+        "vmap(jvp())",
+    )
+    assert (residual.made.variable, residual.read.variable) == ("energy", "energy")
 
 
 @pytest.mark.parametrize("wrap", [lambda f: f, mj.jit, lambda f: mj.jit(mj.jit(f))])
@@ -203,8 +207,8 @@ def test_plans_of_static_arguments_and_of_nothing():
         mj.grad(plan.function)(W), mj.grad(f)(W, 3, how="sum"), rtol=1e-6
     )
     assert tools.plan_remat(lambda x: 3.0, 10, W).bytes == 0
-    still = mj.checkpoint(lambda x: 3.0, policy=tools.budget(10))
-    assert mj.grad(still)(2.0) == 0.0
+    constant = mj.checkpoint(lambda x: 3.0, policy=tools.budget(10))
+    assert mj.grad(constant)(2.0) == 0.0
 
 
 def test_plans_of_functions_with_references():
@@ -217,9 +221,9 @@ def test_plans_of_functions_with_references():
         lax.fori_loop(0, 3, body, None)
         return total[...].sum()
 
-    found = tools.plan_remat(summed, 10**6, jnp.ones(3))
+    chosen = tools.plan_remat(summed, 10**6, jnp.ones(3))
     np.testing.assert_allclose(
-        mj.grad(found.function)(jnp.ones(3)), mj.grad(summed)(jnp.ones(3)), rtol=1e-6
+        mj.grad(chosen.function)(jnp.ones(3)), mj.grad(summed)(jnp.ones(3)), rtol=1e-6
     )
 
 
@@ -239,8 +243,8 @@ def test_zeros_are_not_residuals(f, most):
     x = jnp.linspace(-2.0, 2.0, 12).reshape(3, 4)
     for g in (f, mj.jit(f)):
         y, pull = mj.vjp(g, x)
-        kept = [a for a in mj.tree.leaves(pull) if a.size > 1]
-        assert len(kept) <= most
+        residuals = [a for a in mj.tree.leaves(pull) if a.size > 1]
+        assert len(residuals) <= most
         ones = jnp.ones_like(y)
-        want = mj.jvp(f, (x,), (jnp.ones_like(x),))[1]  # elementwise: the same
-        np.testing.assert_allclose(pull(ones)[0], want.astype("f"), rtol=0.02, atol=0.01)
+        expected = mj.jvp(f, (x,), (jnp.ones_like(x),))[1]  # elementwise: the same
+        np.testing.assert_allclose(pull(ones)[0], expected.astype("f"), rtol=0.02, atol=0.01)

@@ -37,8 +37,8 @@ def numbers(r):
 @pytest.mark.parametrize("name", COSTS)
 def test_costs(name):
     f, args, expected = COSTS[name]
-    out, found = rf.roofline(f)(*args)
-    assert numbers(found) == expected
+    out, costs = rf.roofline(f)(*args)
+    assert numbers(costs) == expected
     types = mj.eval_shape(f, *args)
     assert mj.tree.leaves(out) == mj.tree.leaves(types)
 
@@ -66,21 +66,21 @@ LINKS = {
 @pytest.mark.parametrize("name", LINKS)
 def test_bytes_that_devices_send(name):
     f, out, sent, steps = LINKS[name]
-    found = rf.roofline(f, mesh=MESH, in_specs=P("x"), out_specs=out)(X)[1]
-    assert (found.ici_bytes, found.ici_latency) == ({"x": sent}, {"x": steps})
+    costs = rf.roofline(f, mesh=MESH, in_specs=P("x"), out_specs=out)(X)[1]
+    assert (costs.ici_bytes, costs.ici_latency) == ({"x": sent}, {"x": steps})
 
 
 def test_each_device_computes_its_shard():
     add = lambda a: a + a
-    _, found = rf.roofline(add, mesh=MESH, in_specs=P("x"), out_specs=P("x"))(X)
-    assert numbers(found) == (0, 32, 0, 128, 384)
+    _, costs = rf.roofline(add, mesh=MESH, in_specs=P("x"), out_specs=P("x"))(X)
+    assert numbers(costs) == (0, 32, 0, 128, 384)
 
 
 def test_reduce_scatter():
     f = lambda a: lax.psum_scatter(a, "x", tiled=True)
     wide = mj.ShapeDtypeStruct((16, 16), "float32")
-    found = rf.roofline(f, mesh=MESH, in_specs=P("x"), out_specs=P("x"))(wide)[1]
-    assert (found.ici_bytes, found.ici_latency) == ({"x": 192}, {"x": 4})
+    costs = rf.roofline(f, mesh=MESH, in_specs=P("x"), out_specs=P("x"))(wide)[1]
+    assert (costs.ici_bytes, costs.ici_latency) == ({"x": 192}, {"x": 4})
 
 
 def test_the_backward_pass():
@@ -110,8 +110,8 @@ def test_rules_of_users():
         return rf.RooflineResult(flops=times * x.size)
 
     f = lambda a: prim.bind(prim.bind(a, times=3), times=2)
-    found = rf.roofline(f, pin_lhs_in_vmem=True)(X)[1]
-    assert found.flops == 5 * 128 and found.unfused_flops == 0
+    costs = rf.roofline(f, pin_lhs_in_vmem=True)(X)[1]
+    assert costs.flops == 5 * 128 and costs.unfused_flops == 0
     assert seen == [(prim, 512, True)] * 2
     rf.register_standard_roofline(prim)
     assert rf.roofline(f)(X)[1].flops == 0

@@ -107,11 +107,11 @@ def test_a_browser_highlights_lines_of_one_source(stages, tmp_path):
     ]
     dom = subprocess.run(run, capture_output=True, text=True, timeout=120).stdout
     title = re.search(r"<title>(.*?)</title>", dom).group(1)
-    found = eval(title, {"true": True, "false": False})
-    assert "tanh" in found["said"] or "flop" in found["said"]
-    assert all(n > 0 for n in found["lit"][:7])
-    assert found["folded"]
-    assert found["left"] == 0
+    attributes = eval(title, {"true": True, "false": False})
+    assert "tanh" in attributes["said"] or "flop" in attributes["said"]
+    assert all(n > 0 for n in attributes["lit"][:7])
+    assert attributes["folded"]
+    assert attributes["left"] == 0
 
 
 def test_a_function_without_source():

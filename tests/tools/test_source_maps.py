@@ -26,12 +26,12 @@ NAMES = {"sine": "sin", "multiply": "mul", "reduce": "reduce_sum"}
 
 def places(source_map):
     """Lines of the text -> file, line and column, from relative segments."""
-    found, state = {}, [0, 0, 0]
+    by_line, state = {}, [0, 0, 0]
     for i, line in enumerate(source_map.mappings):
         for _, *steps in line:
             state = [a + b for a, b in zip(state, steps, strict=True)]
-            found[i] = source_map.sources[state[0]], state[1], state[2]
-    return found
+            by_line[i] = source_map.sources[state[0]], state[1], state[2]
+    return by_line
 
 
 @pytest.mark.parametrize("name", [p.name for p in sm.all_passes()])
@@ -40,16 +40,16 @@ def test_source_lines_of_generated_lines(name):
     assert dump.pass_name == name
     where, met = places(dump.source_map), set()
     for i, line in enumerate(dump.generated_code.split("\n")):
-        said = OPERATION.search(line)
-        if i not in where or not said:
+        match = OPERATION.search(line)
+        if i not in where or not match:
             continue
-        op = NAMES.get(said[1], said[1])
+        op = NAMES.get(match[1], match[1])
         file, row, column = where[i]
         assert file == __file__
         if "reduce_sum" in line or op == "reduce_sum" or op != "add":
-            wanted = PLACES[op if "reduce_sum" not in line else "reduce_sum"]
-            assert row + 1 - FIRST == wanted[0]
-            assert column in (wanted[1], 0)
+            expected = PLACES[op if "reduce_sum" not in line else "reduce_sum"]
+            assert row + 1 - FIRST == expected[0]
+            assert column in (expected[1], 0)
         met.add(op)
     assert {"sin", "mul"} <= met
 
@@ -68,9 +68,9 @@ def test_the_format():
     made.new_group()
     made.new_segment(1, 1, 0, 0, 0)
     assert made.mappings() == [[(0, 0, 3, 2), (4, 0, 0, 3)], [(1, 1, -3, -5, 0)]]
-    found = sm.SourceMap(3, ["a.py", "b.py"], [], ["n"], made.mappings())
-    assert json.loads(found.to_json())["mappings"] == "AAGE,IAAG;CCHLA"
-    assert sm.SourceMap.from_json(found.to_json()) == found
+    decoded = sm.SourceMap(3, ["a.py", "b.py"], [], ["n"], made.mappings())
+    assert json.loads(decoded.to_json())["mappings"] == "AAGE,IAAG;CCHLA"
+    assert sm.SourceMap.from_json(decoded.to_json()) == decoded
     wide = sm.SourceMap(3, ["a.py"], [], [], [[(100, 0, 4000, -77)]])
     assert sm.SourceMap.from_json(wide.to_json()) == wide
     with pytest.raises(ValueError, match="version 2"):

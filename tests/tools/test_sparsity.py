@@ -196,10 +196,10 @@ def test_star_colourings_determine_all_elements(density):
         pattern = np.triu(rng.random((n, n)) < density * (1 if n == 30 else 2))
         pattern = pattern | pattern.T | np.eye(n, dtype=bool)
         rows, columns = np.nonzero(pattern)
-        found = stars(rows, columns, n)
-        assert found.max() <= colors(rows, columns, n).max()
+        coloring = stars(rows, columns, n)
+        assert coloring.max() <= colors(rows, columns, n).max()
         for v, w in zip(rows, columns):  # one of the two is alone in its row and colour
-            alone = [(found[pattern[i]] == found[j]).sum() for i, j in ((v, w), (w, v))]
+            alone = [(coloring[pattern[i]] == coloring[j]).sum() for i, j in ((v, w), (w, v))]
             assert 1 in alone
 
 
@@ -256,28 +256,28 @@ def test_argnums_and_keyword_arguments():
     args, more = (4, S, 2 * S), {"how": "cos", "by": jnp.float32(3)}
     jac = tools.sparse_jacobian(jitted, 1)
     for how in ("sin", "cos", "abs"):  # each has a plan of its own
-        want = mj.jacfwd(jitted, 1)(*args, how=how)
-        np.testing.assert_allclose(jac(*args, how=how).todense(), want, rtol=1e-6)
+        expected = mj.jacfwd(jitted, 1)(*args, how=how)
+        np.testing.assert_allclose(jac(*args, how=how).todense(), expected, rtol=1e-6)
         assert jac.plan(*args, how="floor").evaluations == 0
     for i in (1, 2, -1, -2):
-        found = tools.sparse_jacobian(jitted, i)(*args, **more)
-        want = mj.jacfwd(jitted, i % 3)(*args, **more)
-        np.testing.assert_allclose(found.todense(), want, rtol=1e-6)
+        result = tools.sparse_jacobian(jitted, i)(*args, **more)
+        expected = mj.jacfwd(jitted, i % 3)(*args, **more)
+        np.testing.assert_allclose(result.todense(), expected, rtol=1e-6)
         assert tools.sparsity(jitted, *args, argnums=i, **more).nnz == 6
     with pytest.raises(TypeError, match="must be an array, not int"):
         tools.sparsity(jitted, *args, argnums=0, **more)
-    found = tools.sparse_hessian(lambda n, x, **k: f(n, x, x, **k).sum(), -1)(
+    result = tools.sparse_hessian(lambda n, x, **k: f(n, x, x, **k).sum(), -1)(
         2.0, S, by=jnp.float32(3)
     )
-    np.testing.assert_allclose(found.todense(), -3 * np.diag(np.sin(S)), rtol=1e-6)
+    np.testing.assert_allclose(result.todense(), -3 * np.diag(np.sin(S)), rtol=1e-6)
 
 
 def test_holomorphic_functions():
     z = S + 1j
     jac = tools.sparse_jacobian(lambda z: z[1:] * z[:-1], holomorphic=True)(z)
-    want = mj.jacfwd(lambda z: z[1:] * z[:-1], holomorphic=True)(z)
+    expected = mj.jacfwd(lambda z: z[1:] * z[:-1], holomorphic=True)(z)
     assert jac.nse == 10
-    np.testing.assert_allclose(jac.todense(), want, rtol=1e-6)
+    np.testing.assert_allclose(jac.todense(), expected, rtol=1e-6)
 
 
 def test_arguments_that_are_not_functions():

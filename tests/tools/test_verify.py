@@ -147,14 +147,14 @@ def test_static_arguments_and_functions_without_a_program():
 
 def test_noise_is_as_large_as_rounding():
     jaxpr = mj.make_jaxpr(lambda x: (jnp.exp(x) + 1.0, (x * 0 + 3.0) * 2.0))(X)
-    plain = Walk().run(jaxpr.jaxpr, jaxpr.consts, [X])
+    exact = Walk().run(jaxpr.jaxpr, jaxpr.consts, [X])
     noisy = [Walk(i).run(jaxpr.jaxpr, jaxpr.consts, [X]) for i in range(6)]
-    gap = max(np.abs(n[0] / plain[0] - 1).max() for n in noisy)
+    gap = max(np.abs(n[0] / exact[0] - 1).max() for n in noisy)
     assert 1e-7 < gap < 4e-7
-    mask, allowed = beyond_rounding(plain[0] * (1 + 1e-5), plain[0], [n[0] for n in noisy])
+    mask, allowed = beyond_rounding(exact[0] * (1 + 1e-5), exact[0], [n[0] for n in noisy])
     assert mask.all()
     assert allowed.max() < 1e-5
-    assert not beyond_rounding(plain[0] * (1 + 1e-7), plain[0], [n[0] for n in noisy])[0].any()
+    assert not beyond_rounding(exact[0] * (1 + 1e-7), exact[0], [n[0] for n in noisy])[0].any()
     flipped = np.array([True] * 90 + [False] * 10)
     mask, _ = beyond_rounding(flipped, np.ones(100, bool), [np.ones(100, bool)] * 6)
     assert mask.sum() == 10

@@ -108,10 +108,10 @@ def test_the_text_of_a_log():
     f(jnp.ones(3))
     head, *events = str(tools.why(f)).splitlines()
     assert head.startswith("2 traces and 2 compiles, ")
-    said = [line.split(" ms  ", 1) for line in events]
-    assert [what for _, what in said][::2] == [
+    pairs = [line.split(" ms  ", 1) for line in events]
+    assert [what for _, what in pairs][::2] == [
         "trace <lambda>(f32[2]): the first call",
         "trace <lambda>(f32[3]): x: known float32[2], now float32[3]",
     ]
     took = [e.seconds for e in tools.why(f).events]
-    assert [float(ms) for ms, _ in said] == pytest.approx([1e3 * s for s in took], abs=0.051)
+    assert [float(ms) for ms, _ in pairs] == pytest.approx([1e3 * s for s in took], abs=0.051)

@@ -28,7 +28,7 @@ five_slope.defjvp(lambda p, t: (five_slope(*p), 5 * t[0] + t[1]))
 
 
 @jax.custom_jvp
-def told_zeros(x, y):
+def with_symbolic_zeros(x, y):
     return x * y
 
 
@@ -40,12 +40,12 @@ def seven_slope(x, y):
 seven_slope.defvjp(lambda x, y: (3 * x + y, x), lambda x, ct: (7 * ct * x, 11 * ct))
 
 
-def told_zeros_jvp(primals, tangents):
+def with_symbolic_zeros_jvp(primals, tangents):
     zero = type(tangents[1]) is jax.custom_derivatives.SymbolicZero
-    return told_zeros(*primals), tangents[0] * (100.0 if zero else 1.0)
+    return with_symbolic_zeros(*primals), tangents[0] * (100.0 if zero else 1.0)
 
 
-told_zeros.defjvp(told_zeros_jvp, symbolic_zeros=True)
+with_symbolic_zeros.defjvp(with_symbolic_zeros_jvp, symbolic_zeros=True)
 
 
 @jax.custom_batching.custom_vmap
@@ -77,7 +77,7 @@ def in_parts(x):
 
 CALLS = {
     "custom_jvp": lambda x: five_slope(x, 1.0),
-    "custom_jvp of symbolic zeros": lambda x: told_zeros(x, 3.0),
+    "custom_jvp of symbolic zeros": lambda x: with_symbolic_zeros(x, 3.0),
     "custom_vjp": lambda x: seven_slope(x, 1.0),
     "custom_vmap": in_lanes,
     "jit": jax.jit(lambda x: x * x),
@@ -207,9 +207,9 @@ class Differentiating(jax.core.Trace):
     def process_custom_vjp_call(self, prim, fun, fwd, bwd, args, *, out_trees, symbolic_zeros):
         with jcore.set_current_trace(self.parent_trace):
             xs = [x.value if isinstance(x, Seen) else x for x in args]
-            found = fwd.call_wrapped(*[v for x in xs for v in (x, True)])
+            outs = fwd.call_wrapped(*[v for x in xs for v in (x, True)])
             n = out_trees()[1].num_leaves
-            cts = bwd.call_wrapped(*found[:n], *np.ones(len(found) - n, np.float32))
+            cts = bwd.call_wrapped(*outs[:n], *np.ones(len(outs) - n, np.float32))
             assert not symbolic_zeros
         return [Seen(self, ct) for ct in cts][:1]
 

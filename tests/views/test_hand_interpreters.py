@@ -89,12 +89,12 @@ def test_programs_are_built_by_hand():
     made = jex.core.new_jaxpr_eqn(
         [x, jex.core.Literal(5.0, x.aval)], [y], eqn.primitive, eqn.params, eqn.effects
     )
-    told = api_util.debug_info("test", lambda a: a, (1.0,), {})
-    jaxpr = jex.core.Jaxpr([], [x], [y], [made], jex.core.no_effects, told)
+    info = api_util.debug_info("test", lambda a: a, (1.0,), {})
+    jaxpr = jex.core.Jaxpr([], [x], [y], [made], jex.core.no_effects, info)
     assert jex.core.jaxpr_as_fun(jex.core.ClosedJaxpr(jaxpr, []))(3.0) == [15.0]
     assert jaxpr.debug_info.arg_names == ("a",)
     assert jaxpr.replace(effects=frozenset("e")).effects == {"e"}
-    assert jaxpr.replace(debug_info=told._replace(func_src_info="g at x")).name == "g"
+    assert jaxpr.replace(debug_info=info._replace(func_src_info="g at x")).name == "g"
     assert isinstance(made, jex.core.JaxprEqn)
     sub = jax.make_jaxpr(jax.jit(lambda x: x))(1.0)
     assert [j.eqns for j in jex.core.subjaxprs(sub)] == [[]]
@@ -126,10 +126,10 @@ def test_functions_under_transformation_in_both_forms():
 
 
 def test_functions_of_trees_are_flattened_and_traced():
-    told = api_util.debug_info("test", lambda p, *, k: p, (1.0,), {"k": 2.0})
-    assert told.arg_names == ("p", "k")
+    info = api_util.debug_info("test", lambda p, *, k: p, (1.0,), {"k": 2.0})
+    assert info.arg_names == ("p", "k")
     args, tree = jax.tree.flatten(((1.0,), {"k": 2.0}))
-    fun = lu.wrap_init(lambda p, k: {"out": p * k}, debug_info=told)
+    fun = lu.wrap_init(lambda p, k: {"out": p * k}, debug_info=info)
     flat, out_tree = api_util.flatten_fun(fun, tree)
     avals = [api_util.shaped_abstractify(x) for x in args]
     jaxpr, outs, consts = pe.trace_to_jaxpr_dynamic(flat, avals)
@@ -269,17 +269,17 @@ def test_an_error_leaves_the_blocks_of_a_transformation():
     def f(x):
         return within(lu.wrap_init(lambda x: x / "no number")).call_wrapped(x)
 
-    with pytest.raises(TypeError) as kept:  # which holds the frames
+    with pytest.raises(TypeError) as error:  # which holds the frames
         jax.eval_shape(f, 1.0)
     assert left == ["StageTrace"]
     assert jax.eval_shape(jnp.sin, 1.0).shape == () and float(jnp.sin(0.0)) == 0.0
-    assert kept.value is not None
+    assert error.value is not None
 
 
 def test_primitives_are_bound_under_a_trace():
     recorded = []
 
-    class Told(core.Trace):
+    class LoggingTrace(core.Trace):
         def __init__(self, parent):
             super().__init__()
             self.parent = parent
@@ -289,7 +289,7 @@ def test_primitives_are_bound_under_a_trace():
             types = [jax.typeof(x) for x in args]
             return prim.bind_with_trace(self.parent, args, types, params)
 
-    with core.take_current_trace() as parent, core.set_current_trace(Told(parent)):
+    with core.take_current_trace() as parent, core.set_current_trace(LoggingTrace(parent)):
         assert float(jax.lax.neg_p.bind(2.0)) == -2.0
     assert recorded == ["neg"]
 
@@ -354,18 +354,18 @@ def test_source_lines_of_equations():
 
 def test_canonical_out_shardings():
     canonicalize = module("jax._src.sharding_impls").canonicalize_sharding
-    here, there = (jax.make_mesh((1,), (name,)) for name in "xy")
+    mesh, other_mesh = (jax.make_mesh((1,), (name,)) for name in "xy")
     assert canonicalize(jax.typeof(1.0).sharding, "f") is None
     with pytest.raises(ValueError, match="not under a mesh context"):
         canonicalize(jax.P("x"), "f")
-    with jax.set_mesh(here):
-        found = canonicalize(jax.P("x"), "f")
-        assert found == jax.NamedSharding(here.abstract_mesh, jax.P("x"))
-        assert found.mesh._any_axis_explicit
-        other = jax.NamedSharding(there, jax.P("y"))
+    with jax.set_mesh(mesh):
+        sharding = canonicalize(jax.P("x"), "f")
+        assert sharding == jax.NamedSharding(mesh.abstract_mesh, jax.P("x"))
+        assert sharding.mesh._any_axis_explicit
+        other = jax.NamedSharding(other_mesh, jax.P("y"))
         with pytest.raises(ValueError, match=r"Context mesh .* passed to f"):
             canonicalize(other, "f")
-        assert canonicalize(other, "f", False).mesh == there.abstract_mesh
+        assert canonicalize(other, "f", False).mesh == other_mesh.abstract_mesh
     with pytest.raises(TypeError, match="only supports instances of"):
         canonicalize(3, "f")
 
@@ -378,8 +378,8 @@ def test_types_of_objects_with_shape_and_dtype():
     scalar, ref = jax.typeof(1.0), jax.typeof(jax.new_ref(1.0))
     assert [ask(scalar), ask(1.0), ask(ref)] == [scalar, scalar, ref]
     assert ask(jax.ShapeDtypeStruct((3,), "float32")).shape == (3,)
-    found = ask(Described())
-    assert (found.shape, found.dtype, found.weak_type) == ((2,), np.float32, True)
+    aval = ask(Described())
+    assert (aval.shape, aval.dtype, aval.weak_type) == ((2,), np.float32, True)
     with pytest.raises(TypeError, match="not a valid JAX type"):
         ask("text")
 

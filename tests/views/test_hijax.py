@@ -121,8 +121,8 @@ def test_a_custom_rule_receives_arrays_in_programs():
 
 def test_eval_shape_takes_types_among_results():
     kind = jax.ShapeDtypeStruct((2,), jnp.float32)
-    found = jax.eval_shape(lambda x: (kind, x), 1.0)
-    assert (found[0].shape, found[0].dtype, found[1].shape) == ((2,), jnp.float32, ())
+    result = jax.eval_shape(lambda x: (kind, x), 1.0)
+    assert (result[0].shape, result[0].dtype, result[1].shape) == ((2,), jnp.float32, ())
     with pytest.raises(TypeError, match="not a valid JAX type"):
         jax.jit(lambda: kind)()
 
@@ -130,8 +130,8 @@ def test_eval_shape_takes_types_among_results():
 def test_tracers_of_one_trace_share_its_main():
     mains = []
     jax.jvp(lambda x: mains.append((x._trace.main, STATE.trace)) or x, (1.0,), (1.0,))
-    ((mine, current),) = mains
-    assert mine is current.main
+    ((own, current),) = mains
+    assert own is current.main
 
 
 def test_a_missing_platform_is_reported_as_in_jax():

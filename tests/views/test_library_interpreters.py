@@ -103,9 +103,9 @@ def test_replacing_a_primitive_everywhere():
         return None
 
     linear = lambda w: run(closed.jaxpr, closed.consts, [w, X], rule)[0]
-    want = np.full((3, 4), np.sin(0.15**5) * 0.3)
-    np.testing.assert_allclose(linear(W), want, rtol=1e-5)
-    np.testing.assert_allclose(jax.jit(linear)(W), want, rtol=1e-5)
+    expected = np.full((3, 4), np.sin(0.15**5) * 0.3)
+    np.testing.assert_allclose(linear(W), expected, rtol=1e-5)
+    np.testing.assert_allclose(jax.jit(linear)(W), expected, rtol=1e-5)
 
 
 sow_p = jcore.Primitive("sow")
@@ -180,12 +180,12 @@ def test_forward_mode_by_hand():
                 fun = eqn.params["jvp_jaxpr_fun"]
                 jaxpr, consts, out_zeros = fun.call_wrapped(*zeros)
                 assert eqn.params["num_consts"] == 0
-                moving = [t for t in ts if t is not None]
-                found = jax.core.eval_jaxpr(jaxpr, consts, *primals, *moving)
-                left = iter(found[len(out_zeros) :])
+                nonzero_tangents = [t for t in ts if t is not None]
+                outs = jax.core.eval_jaxpr(jaxpr, consts, *primals, *nonzero_tangents)
+                left = iter(outs[len(out_zeros) :])
                 return [
                     (p, None if z else next(left))
-                    for p, z in zip(found, out_zeros, strict=False)
+                    for p, z in zip(outs, out_zeros, strict=False)
                 ]
             ts = [
                 ad.Zero(jax.typeof(p).to_tangent_aval()) if t is None else t
@@ -262,17 +262,19 @@ def test_python_of_a_program():
     )
     scope = {"np": np}
     exec("\n".join(code(jax.make_jaxpr(f)(1.0, 2.0).jaxpr, "f")), scope)
-    want = np.exp(np.sin(1.0)) * 2 + np.exp(2.0) - 1
-    np.testing.assert_allclose(scope["f"](1.0, 2.0), [want], rtol=1e-6)
+    expected = np.exp(np.sin(1.0)) * 2 + np.exp(2.0) - 1
+    np.testing.assert_allclose(scope["f"](1.0, 2.0), [expected], rtol=1e-6)
 
 
 def test_shardings_of_a_jitted_function():
     mesh = jax.make_mesh((1,), ("i",), axis_types=(jax.sharding.AxisType.Auto,))
-    cut = jax.sharding.NamedSharding(mesh, jax.P("i"))
-    f = jax.jit(lambda x, y: (x + 1, y), in_shardings=(cut, None), out_shardings=(None, cut))
+    sharding = jax.sharding.NamedSharding(mesh, jax.P("i"))
+    f = jax.jit(
+        lambda x, y: (x + 1, y), in_shardings=(sharding, None), out_shardings=(None, sharding)
+    )
     params = jax.make_jaxpr(f)(jnp.ones(2), jnp.ones(2)).eqns[0].params
-    assert params["in_shardings"] == (cut, UNSPECIFIED)
-    assert params["out_shardings"] == (UNSPECIFIED, cut)
+    assert params["in_shardings"] == (sharding, UNSPECIFIED)
+    assert params["out_shardings"] == (UNSPECIFIED, sharding)
     assert params["ctx_mesh"] is mesh
     assert params.copy()["in_layouts"] == params["out_layouts"] == (None, None)
     assert "in_shardings" not in dict(params)
@@ -281,8 +283,8 @@ def test_shardings_of_a_jitted_function():
         in_shardings=params["in_shardings"],
         out_shardings=params["out_shardings"],
     )
-    told = jax.make_jaxpr(again)(jnp.ones(2), jnp.ones(2)).eqns[0].params
-    assert told["in_shardings"] == (cut, UNSPECIFIED)
+    eqn_params = jax.make_jaxpr(again)(jnp.ones(2), jnp.ones(2)).eqns[0].params
+    assert eqn_params["in_shardings"] == (sharding, UNSPECIFIED)
     silent = jax.jit(jnp.sin, in_shardings=UNSPECIFIED, out_shardings=UNSPECIFIED)
     assert silent(0.0) == 0.0
     with pytest.raises(KeyError, match="no_such"):
@@ -291,11 +293,11 @@ def test_shardings_of_a_jitted_function():
 
 def test_binding_in_the_form_with_shardings():
     mesh = jax.make_mesh((1,), ("i",), axis_types=(jax.sharding.AxisType.Auto,))
-    cut = jax.sharding.NamedSharding(mesh, jax.P("i"))
+    sharding = jax.sharding.NamedSharding(mesh, jax.P("i"))
     closed = jax.make_jaxpr(lambda x: x * 2)(jnp.ones(4))
     form = dict(
         in_shardings=(UNSPECIFIED,),
-        out_shardings=(cut,),
+        out_shardings=(sharding,),
         in_layouts=(None,),
         out_layouts=(None,),
         donated_invars=(False,),
@@ -306,7 +308,7 @@ def test_binding_in_the_form_with_shardings():
         compiler_options_kvs=(),
     )
     (out,) = pr.jit_p.bind(jnp.ones(4), jaxpr=closed, **form)
-    assert out.sharding == cut
+    assert out.sharding == sharding
     np.testing.assert_array_equal(out, np.full(4, 2.0))
     with pytest.raises(ValueError, match="does not take layouts"):
         pr.jit_p.bind(jnp.ones(4), jaxpr=closed, **{**form, "in_layouts": ("x",)})

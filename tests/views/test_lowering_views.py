@@ -55,7 +55,7 @@ def as_function(ctx, x):
 
 
 def called_back(ctx, x):
-    outs, token, kept = mlir.emit_python_callback(
+    outs, token, keepalive = mlir.emit_python_callback(
         ctx,
         lambda a: (np.sin(a),),
         None,
@@ -64,7 +64,7 @@ def called_back(ctx, x):
         ctx.avals_out,
         has_side_effect=False,
     )
-    ctx.module_context.add_keepalive(kept)
+    ctx.module_context.add_keepalive(keepalive)
     assert token is None
     return outs
 
@@ -129,10 +129,10 @@ def test_overriding_lowering_rules():
     assert exported.call(0.0) == 1.0
     assert exported.vjp().call(0.0, 1.0)[0] == 1.0  # cos(0): the derivative of sin
     assert f(0.0) == 0.0
-    told = mlir.LoweringParameters(override_lowering_rules=((sin_p, cosine),))
+    parameters = mlir.LoweringParameters(override_lowering_rules=((sin_p, cosine),))
     text = str(
         mlir.lower_jaxpr_to_module(
-            "m", sine, platforms=["cpu"], lowering_parameters=told
+            "m", sine, platforms=["cpu"], lowering_parameters=parameters
         ).module
     )
     assert "stablehlo.cosine" in text

@@ -242,9 +242,9 @@ def test_signatures_include_the_types_in_boxes():
         return box.get[0] + n + k
 
     one, two = Box(jnp.float32(1)), Box(jnp.ones(2))
-    kept = one.get[0]
+    value = one.get[0]
     assert f(one) == f(one) == 2 and len(traced) == 1
-    assert one.get[0] is kept  # a box that is only read is not an output
+    assert one.get[0] is value  # a box that is only read is not an output
     assert f(two).tolist() == [2, 2] and len(traced) == 2
     static = jax.jit(f, static_argnums=1, static_argnames="k")
     assert float(static(one, 2, k=3)) == 6
@@ -262,8 +262,8 @@ def test_one_box_passed_twice_is_one_box():
         add(new, 1)
         return a.get[0], b, new
 
-    found, same, new = f(box, box)
-    assert (float(found), number(box), number(new)) == (10, 10, 11) and same is box
+    result, same, new = f(box, box)
+    assert (float(result), number(box), number(new)) == (10, 10, 11) and same is box
 
 
 def test_the_content_of_a_box_may_change_its_type():

@@ -39,7 +39,7 @@ def test_names_that_warn(name, rest):
 
 
 @pytest.mark.parametrize(
-    ("name", "said"),
+    ("name", "message"),
     [
         ("jax.core.traverse_jaxpr_params", "was deprecated in JAX v0.8.2 and removed"),
         ("jax.interpreters.ad.reducing_transposes", "was deprecated in v0.9.0. and removed"),
@@ -49,8 +49,8 @@ def test_names_that_warn(name, rest):
         ("jax.cloud_tpu_init.cloud_tpu_init", "JAX calls this function automatically"),
     ],
 )
-def test_names_that_were_removed(name, said):
+def test_names_that_were_removed(name, message):
     public, _, short = name.rpartition(".")
-    with pytest.raises(AttributeError, match=said):
+    with pytest.raises(AttributeError, match=message):
         getattr(module(public), short)
     assert short not in module(public).__all__

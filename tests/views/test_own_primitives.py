@@ -51,31 +51,31 @@ def product(x, y=X, scale=2.0):
     return prim.bind(x, y, scale=scale)
 
 
-WANTED = np.array([2.0, 8.0, 18.0], np.float32)
+EXPECTED = np.array([2.0, 8.0, 18.0], np.float32)
 CASES = {
-    "eager": (lambda: product(X), WANTED),
-    "jit": (lambda: jax.jit(product)(X), WANTED),
+    "eager": (lambda: product(X), EXPECTED),
+    "jit": (lambda: jax.jit(product)(X), EXPECTED),
     "grad": (lambda: jax.grad(lambda x: product(x, x).sum())(X), 4 * X),
     "jit of grad": (lambda: jax.jit(jax.grad(lambda x: product(x).sum()))(X), 2 * X),
     "jvp": (lambda: jax.jvp(lambda x: product(x, x), (X,), (X,))[1], 4 * X * X),
     "vmap": (
         lambda: jax.vmap(lambda x: product(x, X), out_axes=1)(jnp.stack([X, X]))[:, 1],
-        WANTED,
+        EXPECTED,
     ),
-    "vmap of a shared": (lambda: jax.vmap(product, (None, 0))(X, X[None])[0], WANTED),
+    "vmap of a shared": (lambda: jax.vmap(product, (None, 0))(X, X[None])[0], EXPECTED),
     "hessian": (lambda: jax.hessian(lambda x: product(x, x).sum())(X), 4 * jnp.eye(3)),
     "scan": (lambda: lax.scan(lambda c, x: (product(c, x, 1.0), c), X, X[None])[0], X * X),
-    "cond": (lambda: lax.cond(True, product, lambda x: x, X), WANTED),
+    "cond": (lambda: lax.cond(True, product, lambda x: x, X), EXPECTED),
     "while": (lambda: lax.while_loop(lambda c: c[0] < 4, product, X), 4 * X**3),
     "remat": (lambda: jax.grad(lambda x: jax.checkpoint(product)(x).sum())(X), 2 * X),
-    "pmap": (lambda: jax.pmap(product)(X[None], X[None])[0], WANTED),
+    "pmap": (lambda: jax.pmap(product)(X[None], X[None])[0], EXPECTED),
 }
 
 
 @pytest.mark.parametrize("name", CASES)
 def test_it_works_under(name):
-    found, wanted = CASES[name]
-    np.testing.assert_allclose(found(), wanted, rtol=1e-6)
+    result, expected = CASES[name]
+    np.testing.assert_allclose(result(), expected, rtol=1e-6)
 
 
 def test_missing_rules_are_reported_as_in_jax():
@@ -131,18 +131,18 @@ def test_rules_of_ours_are_read_in_jaxs_forms():
 
 
 def test_a_batcher_receives_its_axis():
-    told = []
+    axes = []
     own = Primitive("own_axis")
     own.def_impl(lambda x: x)
     own.def_abstract_eval(lambda x: x)
 
     def rule(size, name, _, args, dims):
-        told.append((size, name, dims))
+        axes.append((size, name, dims))
         return args[0], dims[0]
 
     batching.axis_primitive_batchers[own] = rule
     jax.vmap(lambda x: x + own.bind(x) + own.bind(1.0), axis_name="i")(X)
-    assert told == [(3, "i", (0,)), (3, "i", (None,))]
+    assert axes == [(3, "i", (0,)), (3, "i", (None,))]
     batching.fancy_primitive_batchers[own] = lambda axis, args, dims: (args[0], dims[0])
     assert jax.vmap(own.bind)(X).tolist() == X.tolist()
 
@@ -213,17 +213,17 @@ class Tagged(Primitive):
 
     multiple_results = True
 
-    def impl(self, x, *rest, kept):
-        return (x, *rest)[:kept]
+    def impl(self, x, *rest, count):
+        return (x, *rest)[:count]
 
-    def abstract_eval(self, x, *rest, kept):
-        return (x, *rest)[:kept], no_effects
+    def abstract_eval(self, x, *rest, count):
+        return (x, *rest)[:count], no_effects
 
 
 def test_a_class_with_rules_in_its_body():
     prim = Tagged("tagged")
-    mlir.register_lowering(prim, lambda ctx, *xs, kept: xs[:kept])
-    call = lambda x, y: prim.bind(x, y, kept=1)
+    mlir.register_lowering(prim, lambda ctx, *xs, count: xs[:count])
+    call = lambda x, y: prim.bind(x, y, count=1)
     assert call(1.0, 2.0)[0] == 1.0
     (out,) = jax.jit(call)(X, X)
     np.testing.assert_array_equal(out, X)

@@ -47,8 +47,8 @@ VALUES = {
 
 @pytest.mark.parametrize("name", VALUES)
 def test_values(name):
-    found, want = VALUES[name]
-    assert found() == want
+    result, expected = VALUES[name]
+    assert result() == expected
 
 
 def test_invalid_sizes():

@@ -41,14 +41,14 @@ def attention(mask, q, k, v, cap=None, sinks=None):
 
 @pytest.mark.parametrize("name", MASKS)
 def test_masks(name):
-    mask, want = MASKS[name]
+    mask, expected = MASKS[name]
     assert mask.shape == (N, N)
-    np.testing.assert_array_equal(mask[:, :], want)
-    np.testing.assert_array_equal(mask[2:5, 1:], want[2:5, 1:])
+    np.testing.assert_array_equal(mask[:, :], expected)
+    np.testing.assert_array_equal(mask[2:5, 1:], expected[2:5, 1:])
     heads = splash.MultiHeadMask([mask, splash.FullMask((N, N))])
     kernel = splash.make_splash_mha(heads, head_shards=1, q_seq_shards=1)
     got = mj.jit(lambda f, *args: f(*args))(kernel, Q, K, V)
-    both = np.stack([np.broadcast_to(want, (N, N)), np.ones((N, N), bool)])
+    both = np.stack([np.broadcast_to(expected, (N, N)), np.ones((N, N), bool)])
     np.testing.assert_allclose(got, attention(both, Q, K, V)[0], rtol=2e-5, atol=1e-6)
     twin = splash.MultiHeadMask([mask, splash.FullMask((N, N))])
     assert heads == twin and hash(heads) == hash(twin)
@@ -57,29 +57,29 @@ def test_masks(name):
 def test_options():
     full = splash.MultiHeadMask([splash.FullMask((N, N))] * 2)
     make = splash.make_splash_mha_single_device
-    whole = np.ones((N, N), bool)
+    mask = np.ones((N, N), bool)
     out, (logs,) = make(full, save_residuals=True, attn_logits_soft_cap=0.5)(Q, K, V)
-    want, sums = attention(whole, Q, K, V, 0.5)
-    np.testing.assert_allclose(out, want, rtol=2e-5, atol=1e-6)
+    expected, sums = attention(mask, Q, K, V, 0.5)
+    np.testing.assert_allclose(out, expected, rtol=2e-5, atol=1e-6)
     np.testing.assert_allclose(logs, sums, rtol=1e-5)
     sinks = np.array([0.5, -1], np.float32)
     np.testing.assert_allclose(
         make(full)(Q, K, V, None, sinks),
-        attention(whole, Q, K, V, sinks=sinks)[0],
+        attention(mask, Q, K, V, sinks=sinks)[0],
         rtol=2e-5,
         atol=1e-6,
     )
     parts = np.arange(N) // 5
-    alike = parts[:, None] == parts
+    same_parts = parts[:, None] == parts
     np.testing.assert_allclose(
         make(full)(Q, K, V, splash.SegmentIds(parts, parts)),
-        attention(alike, Q, K, V)[0],
+        attention(same_parts, Q, K, V)[0],
         rtol=2e-5,
         atol=1e-6,
     )
     one = splash.make_splash_mqa_single_device(full)(Q, K[0], V[0])
     np.testing.assert_array_equal(one, make(full)(Q, K[:1], V[:1]))
-    grouped = attention(whole, Q, K[:1], V[:1])[0]
+    grouped = attention(mask, Q, K[:1], V[:1])[0]
     np.testing.assert_allclose(one, grouped, rtol=2e-5, atol=1e-6)
 
 

@@ -27,8 +27,8 @@ def test_jvp_of_trees(wrapped):
     fun = lu.wrap_init(f) if wrapped else f
     outs, tangents = ad.jvp(fun, (1.0, 2.0), (3.0, 4.0))
     np.testing.assert_allclose(outs.unflatten(), [2 * np.sin(1), 1], rtol=1e-6)
-    want = [6 * np.cos(1) + 4 * np.sin(1), 3]
-    np.testing.assert_allclose(list(tangents), want, rtol=1e-6)
+    expected = [6 * np.cos(1) + 4 * np.sin(1), 3]
+    np.testing.assert_allclose(list(tangents), expected, rtol=1e-6)
     floor = lambda x: ({"r": jnp.floor(x)}, "besides")
     outs, tangents, aux = ad.jvp(floor, (1.5,), (1.0,), has_aux=True, instantiate=False)
     assert type(tangents.unflatten()["r"]) is ad.Zero
@@ -74,9 +74,9 @@ def test_partial_evaluation_by_a_rule():
 def test_dead_code_elimination():
     fun = lu.wrap_init(lambda x: [(jnp.ones(3) + x, x * 2)[1]])
     aval = core.ShapedArray((), np.float32)
-    whole, _, _ = pe.trace_to_jaxpr_dynamic(fun, [aval])
+    jaxpr, _, _ = pe.trace_to_jaxpr_dynamic(fun, [aval])
     less, _, consts = pe.trace_to_jaxpr_dynamic(fun, [aval], auto_dce=True)
-    assert (len(whole.eqns) > 1, len(less.eqns), consts) == (True, 1, [])
+    assert (len(jaxpr.eqns) > 1, len(less.eqns), consts) == (True, 1, [])
 
 
 def test_types_are_checked_by_a_rule():
@@ -120,15 +120,15 @@ def test_types_of_one_lane():
         assert jex.core.unmapped_aval(3, 0, Rows(2)).n == 6
     finally:
         del core.aval_mapping_handlers[Rows]
-    lane, whole = core.aval_mapping_handlers[core.ShapedArray]
+    lane, all_lanes = core.aval_mapping_handlers[core.ShapedArray]
     assert lane(3, 0, core.ShapedArray((3, 2), np.float32)).shape == (2,)
-    assert whole(3, 1, core.ShapedArray((2,), np.float32)).shape == (2, 3)
+    assert all_lanes(3, 1, core.ShapedArray((2,), np.float32)).shape == (2, 3)
 
 
 def test_printed_programs():
     jaxpr = jax.make_jaxpr(lambda x: jnp.sin(x) + 1)(1.0).jaxpr
-    plain = core.JaxprPpSettings(print_shapes=False)._asdict()
-    assert "b:f32" not in jaxpr.pretty_print(**plain)
+    settings = core.JaxprPpSettings(print_shapes=False)._asdict()
+    assert "b:f32" not in jaxpr.pretty_print(**settings)
     names = core.JaxprPpContext({jaxpr.invars[0]: "angle"})
     names.suggest_same_var_names([jaxpr.outvars[0]], [jaxpr.invars[0]])
     assert names.var_names[jaxpr.outvars[0]] == "angle"
@@ -142,8 +142,8 @@ def test_printed_programs():
 
 def test_shardings_under_older_names():
     mesh = jax.make_mesh((1,), ("i",), axis_types=(jax.sharding.AxisType.Auto,))
-    cut = jax.sharding.NamedSharding(mesh, jax.P("i"))
-    hlo = cut._to_xla_hlo_sharding(2)
+    sharding = jax.sharding.NamedSharding(mesh, jax.P("i"))
+    hlo = sharding._to_xla_hlo_sharding(2)
     assert pxla.is_hlo_sharding_replicated(hlo)
     assert pxla.are_hlo_shardings_equal(hlo, hlo)
     assert pxla.op_sharding_to_indices(hlo, (4, 2), 1) == ((slice(None), slice(None)),)
@@ -161,13 +161,13 @@ def test_shardings_under_older_names():
     mapping = OrderedDict([("i", 1), ("j", 1), ("k", 0)])
     assert pxla.array_mapping_to_axis_resources(mapping) == jax.P("k", ("i", "j"))
     aval = core.ShapedArray((4,), np.float32)
-    x = jax.device_put(jnp.arange(4.0), cut)
+    x = jax.device_put(jnp.arange(4.0), sharding)
     parts = [s.data for s in x.addressable_shards]
-    (again,) = pxla.global_avals_to_results_handler([aval], [cut], True)([parts])
-    assert again.sharding == cut
+    (again,) = pxla.global_avals_to_results_handler([aval], [sharding], True)([parts])
+    assert again.sharding == sharding
     np.testing.assert_array_equal(again, np.arange(4))
     with pytest.raises(TypeError, match="No pxla_result_handler for type"):
-        pxla.global_aval_to_result_handler(3, cut, True)
+        pxla.global_aval_to_result_handler(3, sharding, True)
 
 
 def test_lowered_programs_and_compile_options():
@@ -196,16 +196,18 @@ def test_options_of_the_compiler():
     build = options.executable_build_options
     assert build.fdo_profile == b"told"
     assert build.debug_options.xla_detailed_logging is False
-    plain = jex.backend.get_compile_options(1, 1).executable_build_options
-    assert plain.debug_options.xla_detailed_logging is True
+    build_options = jex.backend.get_compile_options(1, 1).executable_build_options
+    assert build_options.debug_options.xla_detailed_logging is True
 
 
 def test_hashing_with_a_pair_of_numbers():
     counts = jnp.arange(3, dtype=np.uint32)
     pair = np.uint32([7, 9])
-    want = jex.random.threefry_2x32(pair, counts)
-    np.testing.assert_array_equal(jex.random.threefry_2x32(tuple(pair), counts), want)
-    np.testing.assert_array_equal(jex.random.threefry_2x32(keypair=pair, count=counts), want)
+    expected = jex.random.threefry_2x32(pair, counts)
+    np.testing.assert_array_equal(jex.random.threefry_2x32(tuple(pair), counts), expected)
+    np.testing.assert_array_equal(
+        jex.random.threefry_2x32(keypair=pair, count=counts), expected
+    )
 
 
 class Proxy:
@@ -234,17 +236,17 @@ def test_proxies_are_instances_of_their_class(inner, registered):
     x = kind(inner)
     assert isinstance(x, jax.Array) == isinstance(inner, jax.Array)
     assert jax.typeof(x) == jax.typeof(inner)
-    want = np.asarray(inner, np.float32)
-    for found, right in [
-        (jnp.sin(x), jnp.sin(want)),
-        (x.inner + jnp.asarray(x), 2 * want),
-        (jax.jit(lambda x: x * 2)(x), 2 * want),
-        (jax.device_put(x), want),
-        (jax.grad(lambda x: (x**2).sum())(x), 2 * want),
-        (jnp.stack([x])[0], want),
+    expected = np.asarray(inner, np.float32)
+    for value, right in [
+        (jnp.sin(x), jnp.sin(expected)),
+        (x.inner + jnp.asarray(x), 2 * expected),
+        (jax.jit(lambda x: x * 2)(x), 2 * expected),
+        (jax.device_put(x), expected),
+        (jax.grad(lambda x: (x**2).sum())(x), 2 * expected),
+        (jnp.stack([x])[0], expected),
     ]:
-        assert found.dtype == np.float32
-        np.testing.assert_array_equal(found, right)
+        assert value.dtype == np.float32
+        np.testing.assert_array_equal(value, right)
 
 
 def test_mocks_are_of_the_class_that_they_are_made_for():

@@ -37,9 +37,9 @@ def test_caching_by_the_axes_in_scope():
     f.cache_clear()
     f(1)
     assert len(calls) == 4
-    plain = tools.cache(trace_context_in_key=False)(lambda n: calls.append(n))
-    plain(1)
-    jax.vmap(lambda x: plain(1) or x, axis_name="i")(np.ones(2))
+    cached = tools.cache(trace_context_in_key=False)(lambda n: calls.append(n))
+    cached(1)
+    jax.vmap(lambda x: cached(1) or x, axis_name="i")(np.ones(2))
     assert len(calls) == 5
 
 
@@ -126,9 +126,9 @@ def test_nodes_by_their_registry():
     Pair = collections.namedtuple("Pair", "a b")
     for node, children in (((1, [2]), [1, [2]]), ({"b": 1, "a": 2}, [2, 1]), ([], [])):
         entry = registry[type(node)]
-        found, form = entry.to_iter(node)
-        assert list(found) == children
-        assert entry.from_iter(form, found) == node
+        parts, form = entry.to_iter(node)
+        assert list(parts) == children
+        assert entry.from_iter(form, parts) == node
     assert type(None) in registry and int not in registry
     assert registry[tuple].from_iter(registry[tuple].to_iter((1, 2))[1], "ab") == ("a", "b")
     named = registry[Pair].to_iter(Pair(1, 2))  # there, in JAX a tuple without an entry
@@ -148,11 +148,11 @@ def test_a_sum_of_products_along_a_path():
         counted.append(1)
         return jax.lax.dot_general(*args, **options)
 
-    want = np.einsum(text, *arrays)
-    found = along(operands, path, "highest", np.float32)
-    np.testing.assert_allclose(found, want, rtol=1e-5)
-    found = jax.jit(lambda *xs: along(xs, path, None, None, dot))(*operands)
-    np.testing.assert_allclose(found, want, rtol=1e-5)
+    expected = np.einsum(text, *arrays)
+    result = along(operands, path, "highest", np.float32)
+    np.testing.assert_allclose(result, expected, rtol=1e-5)
+    result = jax.jit(lambda *xs: along(xs, path, None, None, dot))(*operands)
+    np.testing.assert_allclose(result, expected, rtol=1e-5)
     assert len(counted) == len(path) == 2
 
 
@@ -221,8 +221,8 @@ def test_environments_of_jobs_as_classes(monkeypatch):
         assert (env.get_process_id(), env.get_local_process_id()) == (4, 1)
         assert env.get_coordinator_address(10, None) == f"node3:{5000 % 4096 + 61440}"
         assert env.get_coordinator_address(10, "81") == "node3:81"
-        mine = type("Mine", (env,), {})
-        assert mine.is_env_present() and clusters.ClusterEnv._cluster_types == [mine]
+        own_class = type("Mine", (env,), {})
+        assert own_class.is_env_present() and clusters.ClusterEnv._cluster_types == [own_class]
 
     class Own(clusters.ClusterEnv):
         name = "own"
@@ -231,7 +231,7 @@ def test_environments_of_jobs_as_classes(monkeypatch):
         get_process_count = classmethod(lambda cls: 3)
         get_process_id = classmethod(lambda cls: 2)
 
-    found = cluster_environments.find(None)
-    assert found.address("7", 1.0) == "host:7" and found.local() is None
-    assert (found.processes(), found.process()) == (3, 2)
-    assert cluster_environments.find("own") is found
+    environment = cluster_environments.find(None)
+    assert environment.address("7", 1.0) == "host:7" and environment.local() is None
+    assert (environment.processes(), environment.process()) == (3, 2)
+    assert cluster_environments.find("own") is environment

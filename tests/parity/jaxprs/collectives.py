@@ -8,7 +8,7 @@ from minijax import grad, jvp, lax, make_jaxpr, vmap
 
 programs = Programs()
 trace = partial(programs.traced, partial(make_jaxpr, axis_env=[("i", 4)]))
-plain = partial(programs.traced, make_jaxpr)
+traced = partial(programs.traced, make_jaxpr)
 
 REDUCTIONS = ["psum", "pmean", "pmax", "pmin"]
 for name in REDUCTIONS:
@@ -45,7 +45,7 @@ def axis_index(x):
     return lax.add(lax.axis_index("i"), 1), x
 
 
-@plain(f32[4, 3])
+@traced(f32[4, 3])
 def axis_index_vmap(x):
     return vmap(lambda x: (x, lax.axis_index("i")), axis_name="i")(x)
 
@@ -56,7 +56,7 @@ def ppermute(x):
 
 
 @programs.may_be_leaner
-@plain(f32[4, 3])
+@traced(f32[4, 3])
 def ppermute_vmap(x):
     def shift(x):
         return lax.ppermute(x, "i", [(k, (k + 1) % 4) for k in range(4)])
@@ -69,7 +69,7 @@ def all_gather(x):
     return lax.all_gather(x, "i"), lax.all_gather(x, "i", tiled=True)
 
 
-@plain(f32[4, 3])
+@traced(f32[4, 3])
 def all_gather_vmap(x):
     return vmap(lambda x: lax.all_gather(x, "i"), axis_name="i")(x)
 
@@ -104,7 +104,7 @@ def psum_unrelated_vmap(x):
     return vmap(lambda x: lax.psum(x, "i"))(x)
 
 
-@plain(f32[4, 5])
+@traced(f32[4, 5])
 def nested_vmap_axes(x):
     def f(x):
         return (lax.psum(x, "rows"), lax.psum(x, "columns"), lax.psum(x, ("rows", "columns")))
@@ -112,6 +112,6 @@ def nested_vmap_axes(x):
     return vmap(vmap(f, axis_name="columns"), axis_name="rows")(x)
 
 
-@plain(f32[4])
+@traced(f32[4])
 def normalise_over_lanes(x):
     return vmap(lambda x: lax.div(x, lax.psum(x, "i")), axis_name="i")(x)

@@ -202,15 +202,15 @@ def third_derivatives():
 
 @programs
 def transposes():
-    turned = lambda f, at, ct: jax.linear_transpose(f, at)(ct)
+    transposed = lambda f, at, ct: jax.linear_transpose(f, at)(ct)
     return [
-        turned(lambda x: lax.scan(lambda c, r: (c * 2 + r, c), x, v * x)[1], x, v),
-        turned(lambda xs: lax.scan(lambda c, r: (c * 2 + r, c + r), 0.0, xs), v, (x, v)),
-        turned(lambda x: lax.cond(True, lambda x: x * 2, lambda x: x * 3, x), x, x),
-        turned(lambda x: lax.fori_loop(0, 3, lambda i, c: c * 2, x), x, x),
-        turned(lambda x: lax.map(lambda r: r * 2, x), v, v),
-        turned(lambda x: lax.associative_scan(jnp.add, x), v, v),
-        turned(
+        transposed(lambda x: lax.scan(lambda c, r: (c * 2 + r, c), x, v * x)[1], x, v),
+        transposed(lambda xs: lax.scan(lambda c, r: (c * 2 + r, c + r), 0.0, xs), v, (x, v)),
+        transposed(lambda x: lax.cond(True, lambda x: x * 2, lambda x: x * 3, x), x, x),
+        transposed(lambda x: lax.fori_loop(0, 3, lambda i, c: c * 2, x), x, x),
+        transposed(lambda x: lax.map(lambda r: r * 2, x), v, v),
+        transposed(lambda x: lax.associative_scan(jnp.add, x), v, v),
+        transposed(
             lambda x: lax.scan(
                 lambda c, _: ((c[0] + 1, c[1] * c[0]), None), (1.0, x), None, length=3
             )[0][1],

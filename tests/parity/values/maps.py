@@ -129,13 +129,13 @@ NUMBERS_ONLY = ("psum_scatter", "scatter", "axis_index", "positions", "tree")
 
 
 def every_dtype(map_, function, name):
-    found = {}
+    results = {}
     for dtype in DTYPES:
         lacking = dtype == "complex64" and "m" in name[:2] and map_ is pmap
         if (dtype == "bool" and name.startswith(NUMBERS_ONLY)) or lacking:
             continue  # XLA's own replicas have no complex maximum
-        found[dtype] = tree.tree_leaves(map_(function, axis_name="i")(data(dtype)))
-    return found
+        results[dtype] = tree.tree_leaves(map_(function, axis_name="i")(data(dtype)))
+    return results
 
 
 def derivatives(map_, function):
@@ -178,7 +178,7 @@ for label, map_ in (("vmap", vmap), ("pmap", pmap)):
 @programs
 def two_names():
     x = data("float32", (2, 2, 4))
-    found = {}
+    results = {}
     for names in (("i", "j"), ("j", "i")):
         for label, f in {
             "psum": lambda v, n: lax.psum(v, n),
@@ -187,11 +187,11 @@ def two_names():
             "axis_size": lambda v, n: lax.axis_size(n) * v,
         }.items():
             inner = vmap(lambda v, f=f, n=names: f(v, n), axis_name="j")
-            found[f"{label} {names}"] = [
+            results[f"{label} {names}"] = [
                 attempt(lambda m=inner: vmap(m, axis_name="i")(x)),
                 attempt(lambda m=inner: pmap(m, axis_name="i")(x)),
             ]
-    return found
+    return results
 
 
 @programs

@@ -188,11 +188,11 @@ def jit_errors():
 
 @programs
 def leaked_tracers():
-    kept = []
-    jax.jit(lambda x: kept.append(x) or x)(1.0)
-    jax.grad(lambda x: kept.append(x) or x)(1.0)
-    jax.vmap(lambda x: kept.append(x) or x)(x)
-    return [attempt(lambda t=t: t + 1) for t in kept[:1]]
+    leaked = []
+    jax.jit(lambda x: leaked.append(x) or x)(1.0)
+    jax.grad(lambda x: leaked.append(x) or x)(1.0)
+    jax.vmap(lambda x: leaked.append(x) or x)(x)
+    return [attempt(lambda t=t: t + 1) for t in leaked[:1]]
 
 
 @programs
@@ -365,15 +365,15 @@ def custom_rules():
 
 @programs
 def custom_rule_errors():
-    plain = jax.custom_jvp(lambda x: x)
+    without_rule = jax.custom_jvp(lambda x: x)
     unfinished = jax.custom_vjp(lambda x: x)
     wrong = jax.custom_vjp(lambda x: x)
     wrong.defvjp(lambda x: (x, None), lambda r, ct: (ct, ct))
     calls = [
-        lambda: jax.grad(plain)(1.0),
+        lambda: jax.grad(without_rule)(1.0),
         lambda: jax.grad(unfinished)(1.0),
         lambda: jax.grad(wrong)(1.0),
-        lambda: plain(1.0),
+        lambda: without_rule(1.0),
         lambda: lax.add(1, 2.0),
         lambda: lax.add(x, x[:2]),
         lambda: lax.add("a", 1),
