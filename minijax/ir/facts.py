@@ -68,7 +68,8 @@ class Facts(NamedTuple):
     operand.  Without it, all results do as soon as one operand is flagged."""
 
     makes_no_nans: bool = False
-    """Whether no result holds a NaN unless an operand does."""
+    """Whether no result holds a NaN if all operands are finite; also stated of callbacks, in
+    whose results `checkify` looks for no NaNs."""
 
     keeps_nans: bool = False
     """Whether a result always holds a NaN or an infinity if an operand does."""

@@ -18,6 +18,7 @@ import numpy as np
 import pytest
 
 import minijax as mj
+import minijax.numpy as jnp
 from minijax.ir.facts import NO_FACTS, KeyUse
 from minijax.ir.jaxpr import sub_jaxprs
 from minijax.runtime.backends import client
@@ -186,6 +187,77 @@ def test_facts_of_every_primitive_hold_on_its_equations(traced):
             if eqn.primitive.facts != NO_FACTS:
                 checked.add(eqn.primitive)
     assert len(checked) > 170
+
+
+def values(aval, seed):
+    """Distinct numbers of a type near 1; zeros of integers, which are valid indices."""
+    if np.dtype(aval.dtype).kind != "f":
+        return np.zeros(aval.shape, aval.dtype)
+    rng = np.random.default_rng(seed)
+    return rng.permutation(np.linspace(0.5, 0.9, aval.size)).reshape(aval.shape).astype("f")
+
+
+def evaluated(eqn, args):
+    """The results of an equation for these operands, as arrays; None if it has none alone."""
+    try:
+        with np.errstate(invalid="ignore"):  # inside callbacks
+            outs = eqn.primitive.bind(*map(jnp.asarray, args), **eqn.params)
+    except (NameError, NotImplementedError, ValueError, TypeError, RuntimeError):
+        return None
+    return list(map(np.asarray, outs if eqn.primitive.multiple_results else [outs]))
+
+
+def changes(eqn, args):
+    """(operand, position, operands with that element replaced) for a NaN and an infinity."""
+    for i, x in enumerate(args):
+        if x.dtype.kind == "f" and x.size:
+            for new in (np.nan, np.inf):
+                changed = x.copy()
+                changed.flat[x.size // 2] = new
+                yield i, x.size // 2, [*args[:i], changed, *args[i + 1 :]]
+
+
+def check_values(eqn):
+    """Check facts about elements on numbers; whether there was something to check."""
+    prim, facts = eqn.primitive, eqn.primitive.facts
+    args = [values(a.aval, i) for i, a in enumerate(eqn.ins)]
+    outs = evaluated(eqn, args)
+    if outs is None:
+        return False
+    floats = [x for x in outs if x.dtype.kind == "f"]
+    if facts.makes_no_nans or facts.keeps_finite:
+        assert not any(np.isnan(x).any() for x in floats), prim
+    if facts.keeps_finite:
+        assert all(np.isfinite(x).all() for x in floats), prim
+    if facts.data_movement in ("moved", "in order"):
+        sources = {y for x in args if x.dtype == outs[0].dtype for y in x.flat}
+        assert sources.issuperset(outs[0].flat), prim
+    for i, position, changed in changes(eqn, args):
+        results = evaluated(eqn, changed)
+        if facts.keeps_nans and floats:
+            assert not all(np.isfinite(x).all() for x in results if x.dtype.kind == "f"), prim
+        for before, after in zip(outs, results, strict=True):
+            if facts.elementwise and args[i].shape == after.shape:
+                same = np.array((before == after) | np.isnan(before) & np.isnan(after))
+                same.flat[position] = True
+                assert same.all(), prim
+    return True
+
+
+def test_facts_about_elements_hold_for_numbers(traced):
+    checked, seen = set(), set()
+    flags = ("elementwise", "makes_no_nans", "keeps_nans", "keeps_finite", "data_movement")
+    for _, jaxpr, _ in traced:
+        for eqn in equations(jaxpr.jaxpr):
+            prim, avals = eqn.primitive, [a.aval for a in (*eqn.ins, *eqn.outs)]
+            key = prim, tuple(getattr(a, "shape", None) for a in avals)
+            numbers = all(getattr(a, "dtype", None) in (bool, "int32", "f") for a in avals)
+            if not numbers or key in seen or prim.regions is not None or eqn.effects:
+                continue
+            if any(getattr(prim.facts, flag) for flag in flags) and check_values(eqn):
+                checked.add(prim)
+            seen.add(key)
+    assert len(checked) > 130
 
 
 @pytest.mark.parametrize("platform, text, types, expected", RECORDED)
