@@ -84,7 +84,7 @@ def _gather_transpose(ct, x, *, all_gather_dimension: int, **params) -> list[Any
     return [reduce_scatter_p.bind(ct, scatter_dimension=all_gather_dimension, **params)]
 
 
-def _gather_batch(axis, args, dims, *, all_gather_dimension: int, tiled: bool, **params):
+def _gather_over_lanes(axis, args, dims, *, all_gather_dimension: int, tiled: bool, **params):
     at, out_dim = _gather_dims(all_gather_dimension, dims[0], tiled)
     out = all_gather_p.bind(*args, all_gather_dimension=at, tiled=tiled, **params)
     return out, out_dim
@@ -96,7 +96,7 @@ def _gather_dims(at: int, d: int, tiled: bool) -> tuple[int, int]:
     return at + (at >= d if tiled else at > d), d + (not tiled and at <= d)
 
 
-def _gather_batch_named(
+def _gather_over_name(
     axis: Any,
     args: Any,
     dims: Any,
@@ -162,8 +162,7 @@ def _gather_lower(
 all_gather_p.abstract = _gather_abstract
 linear_jvp(all_gather_p)
 all_gather_p.transpose = _gather_transpose
-all_gather_p.named_axes = named_axes.uses("axis_name")
-named_axes.def_batch(all_gather_p, _gather_batch, _gather_batch_named)
+named_axes.def_named(all_gather_p, "axis_name", _gather_over_lanes, _gather_over_name)
 all_gather_p.lower = _gather_lower
 
 
@@ -317,7 +316,7 @@ def _scatter_transpose(ct, x, *, scatter_dimension: int, **params) -> list[Any]:
     return [all_gather_p.bind(ct, all_gather_dimension=scatter_dimension, **params)]
 
 
-def _scatter_batch(axis, args, dims, *, scatter_dimension: int, tiled: bool, **params):
+def _scatter_over_lanes(axis, args, dims, *, scatter_dimension: int, tiled: bool, **params):
     at, out_dim = _scatter_dims(scatter_dimension, dims[0], tiled)
     out = reduce_scatter_p.bind(*args, scatter_dimension=at, tiled=tiled, **params)
     return out, out_dim
@@ -329,7 +328,7 @@ def _scatter_dims(at: int, d: int, tiled: bool) -> tuple[int, int]:
     return at, d - (not tiled and at < d)
 
 
-def _scatter_batch_named(
+def _scatter_over_name(
     axis: Any,
     args: Any,
     dims: Any,
@@ -413,8 +412,7 @@ def _scatter_lower(
 reduce_scatter_p.abstract = _scatter_abstract
 linear_jvp(reduce_scatter_p)
 reduce_scatter_p.transpose = _scatter_transpose
-reduce_scatter_p.named_axes = named_axes.uses("axis_name")
-named_axes.def_batch(reduce_scatter_p, _scatter_batch, _scatter_batch_named)
+named_axes.def_named(reduce_scatter_p, "axis_name", _scatter_over_lanes, _scatter_over_name)
 reduce_scatter_p.lower = _scatter_lower
 
 
@@ -544,7 +542,7 @@ def _exchange_transpose(
     return [all_to_all_p.bind(ct, **back, **params)]
 
 
-def _exchange_batch(axis, args, dims, *, split_axis: int, concat_axis: int, **params):
+def _exchange_over_lanes(axis, args, dims, *, split_axis: int, concat_axis: int, **params):
     (x,), (d,) = args, dims
     out = all_to_all_p.bind(
         x,
@@ -555,7 +553,7 @@ def _exchange_batch(axis, args, dims, *, split_axis: int, concat_axis: int, **pa
     return out, d
 
 
-def _exchange_batch_named(
+def _exchange_over_name(
     axis: Any,
     args: Any,
     dims: Any,
@@ -644,8 +642,7 @@ def _exchange_lower(
 all_to_all_p.abstract = _exchange_abstract
 linear_jvp(all_to_all_p)
 all_to_all_p.transpose = _exchange_transpose
-all_to_all_p.named_axes = named_axes.uses("axis_name")
-named_axes.def_batch(all_to_all_p, _exchange_batch, _exchange_batch_named)
+named_axes.def_named(all_to_all_p, "axis_name", _exchange_over_lanes, _exchange_over_name)
 all_to_all_p.lower = _exchange_lower
 
 

@@ -47,15 +47,18 @@ def uses(param: str) -> Callable[[dict[str, Any]], tuple[Any, ...]]:
     return lambda params: names_only(axis_tuple(params[param]))
 
 
-def def_batch(prim: Primitive, over_lanes: Rule, over_name: Rule) -> None:
-    """Set the batch rule: `over_name` for an axis whose name the primitive uses, which it
-    then no longer does; `over_lanes` for others."""
+def def_named(prim: Primitive, param: str, over_lanes: Rule, over_name: Rule) -> None:
+    """Set the rules `named_axes` and `batch` of a primitive that has its axes in `param`.
+
+    over_name: the batch rule over an axis among them; over_lanes: over any other axis.
+    """
+    names = uses(param)
 
     def batch(axis: Any, args: Any, dims: Any, /, **params: Any) -> Any:
-        rule = over_name if axis.name in prim.named_axes(params) else over_lanes  # type: ignore[misc]
+        rule = over_name if axis.name in names(params) else over_lanes
         return rule(axis, args, dims, **params)
 
-    prim.batch = batch
+    prim.named_axes, prim.batch = names, batch
 
 
 def split_at(axes: Sequence[Any], name: Any) -> tuple[tuple[Any, ...], tuple[Any, ...]]:

@@ -88,11 +88,11 @@ def _permute_transpose(ct: Any, x: Any, *, axis_name: Any, perm: Pairs) -> list[
     return [ppermute_p.bind(ct, axis_name=axis_name, perm=back)]
 
 
-def _permute_batch(axis, args, dims, *, axis_name, perm: Pairs):
+def _permute_over_lanes(axis, args, dims, *, axis_name, perm: Pairs):
     return ppermute_p.bind(args[0], axis_name=axis_name, perm=perm), dims[0]
 
 
-def _permute_batch_named(axis, args, dims, *, axis_name, perm: Pairs):
+def _permute_over_name(axis, args, dims, *, axis_name, perm: Pairs):
     (x,), (d,) = args, dims
     before, after = named_axes.split_at(axis_name, axis.name)
     sizes = core.axis_size(before), axis.size, core.axis_size(after)
@@ -161,8 +161,7 @@ def _permute_lower(ctx: Any, x: Any, *, axis_name: Any, perm: Pairs) -> Any:
 ppermute_p.abstract = _permute_abstract
 linear_jvp(ppermute_p)
 ppermute_p.transpose = _permute_transpose
-ppermute_p.named_axes = named_axes.uses("axis_name")
-named_axes.def_batch(ppermute_p, _permute_batch, _permute_batch_named)
+named_axes.def_named(ppermute_p, "axis_name", _permute_over_lanes, _permute_over_name)
 ppermute_p.lower = _permute_lower
 
 
@@ -239,11 +238,11 @@ def _broadcast_transpose(ct: Any, x: Any, *, axis_name: Any, source: int) -> lis
     return [select(is_source, total, broadcast_to(_zero_like(ct), shape_of(ct)))]
 
 
-def _broadcast_batch(axis: Any, args: Any, dims: Any, **params: Any) -> Any:
+def _broadcast_over_lanes(axis: Any, args: Any, dims: Any, **params: Any) -> Any:
     return pbroadcast_p.bind(args[0], **params), dims[0]
 
 
-def _broadcast_batch_named(axis, args, dims, *, axis_name, source: int):
+def _broadcast_over_name(axis, args, dims, *, axis_name, source: int):
     (x,), (d,) = args, dims
     before, after = named_axes.split_at(axis_tuple(axis_name), axis.name)
     sizes = core.axis_size(before), axis.size, core.axis_size(after)
@@ -280,8 +279,7 @@ def _broadcast_lower_cuda(ctx: Any, x: Any, *, axis_name: Any, source: int) -> A
 pbroadcast_p.abstract = _broadcast_abstract
 linear_jvp(pbroadcast_p)
 pbroadcast_p.transpose = _broadcast_transpose
-pbroadcast_p.named_axes = named_axes.uses("axis_name")
-named_axes.def_batch(pbroadcast_p, _broadcast_batch, _broadcast_batch_named)
+named_axes.def_named(pbroadcast_p, "axis_name", _broadcast_over_lanes, _broadcast_over_name)
 pbroadcast_p.lower = ByPlatform(_broadcast_lower, cuda=_broadcast_lower_cuda)
 
 

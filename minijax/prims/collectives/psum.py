@@ -147,8 +147,7 @@ def _reduction(name: str, combine: Primitive, reduce_p: Primitive, **facts: Any)
 
     prim.abstract = abstract
     prim.jvp = unsupported(f"Differentiation rule for {name!r} not implemented")
-    prim.named_axes = named_axes.uses("axes")
-    named_axes.def_batch(prim, over_lanes, over_name)
+    named_axes.def_named(prim, "axes", over_lanes, over_name)
     prim.def_sharding(manual=_vary)
     prim.lower = lower
     prim.facts = Facts(**facts)
