@@ -281,14 +281,19 @@ def test_eager_callbacks_take_sharded_arrays():
     np.testing.assert_array_equal(out + x, 3 * VALUE)
 
 
-@pytest.mark.parametrize("target", ["x, y", "y", "back", "few", "others"])
+@pytest.mark.parametrize("target", ["x, y", "y", "back", "few", "others", "one"])
 def test_shards_from_device_to_device(target, monkeypatch):
     """Arrays in the memory of an accelerator do not pass through the host."""
-    monkeypatch.setattr(device_put, "_is_away_from_host", lambda buffer, sharding: True)
-    monkeypatch.setattr(transfers, "host_value", None)
-    x = jnp.asarray(VALUE)
-    y = mj.device_put(x, PLACES[target])
-    monkeypatch.undo()
+    sources = jnp.asarray(VALUE), spread("x", "y"), spread(None, "y")
+    for x in sources:
+        with monkeypatch.context() as patch:
+            patch.setattr(device_put, "_is_away_from_host", lambda *_: True)
+            patch.setattr(transfers, "host_value", None)
+            y = mj.device_put(x, PLACES[target])
+        check_shards(y, target)
+
+
+def check_shards(y, target):
     assert y.sharding == PLACES[target] and y.aval == mj.device_put(VALUE, PLACES[target]).aval
     np.testing.assert_array_equal(y, VALUE)
     np.testing.assert_array_equal(mj.jit(jnp.negative)(y), -VALUE)

@@ -23,12 +23,14 @@ from ..arrays import array as arrays
 from ..arrays import transfers
 from ..arrays.array import ARRAYS, Array, adopted, base_array, foreign
 from ..arrays.operands import retained_buffer, to_array, to_buffer
+from ..arrays.shards import shard_buffers
 from ..backends import client
 from ..backends import jaxlib_compat as compat
 from ..lowering.context import physical
 from ..sharding import placement as placements
 from ..sharding import shardings
 from ..sharding.mesh import Mesh
+from ..sharding.partition_spec import PartitionSpec
 from ..sharding.placement import Placement, placement_of
 from ..sharding.shardings import (
     GSPMDSharding,
@@ -113,6 +115,9 @@ def move_buffer(buffer: Any, placement: Placement, keep_layout: bool = False) ->
     already."""
     current = placement_of(buffer)
     target = placement.uncommitted
+    if current is None and _is_away_from_host(buffer, target.device):
+        buffer = _gathered(with_default_layout(buffer))
+        current = placement_of(buffer)
     if current is None:
         aval = buffer.aval.update(explicit=None)
         return transfers.put_numpy(transfers.host_value(buffer), aval, target)
@@ -172,14 +177,14 @@ def put_sharded(x: Any, sharding: Any, keep_layout: bool = False) -> Any:
         return _put_resharded(buffer, current_sharding, sharding)
     if isinstance(current_sharding, SingleDeviceSharding) and sharding.is_fully_replicated:
         return _replicate(buffer, sharding)
-    if _is_away_from_host(buffer, sharding):
+    if _is_away_from_host(buffer, sharding.devices[0], sharding.given_kind):
         return _shard_device_array(buffer, sharding)
     return _shard_host_value(transfers.host_value(buffer), buffer.aval, sharding)
 
 
 def _put_resharded(buffer: Any, src_sharding: Any, sharding: Any) -> Any:
-    """Reshard an array, through the host only if the number of devices or the client
-    changes."""
+    """Reshard an array, through the host only if the client changes, or on CPUs if the
+    number of devices does."""
     src_sharding, target_sharding, ndim = (
         _in_default_memory(src_sharding),
         _in_default_memory(sharding),
@@ -195,6 +200,8 @@ def _put_resharded(buffer: Any, src_sharding: Any, sharding: Any) -> Any:
             or not same_count
             or src_sharding.devices[0].client is not target_sharding.devices[0].client
         ):
+            if _is_away_from_host(buffer, sharding.devices[0], sharding.given_kind):
+                return put_sharded(_gathered(buffer), sharding)
             return _shard_host_value(transfers.host_value(buffer), buffer.aval, sharding)
         same_devices = target_sharding
         if src_sharding.devices != target_sharding.devices:
@@ -317,16 +324,24 @@ def _shard_device_array(buffer: Any, sharding: Any) -> Any:
     return compat.assemble(aval_with_sharding(buffer.aval, sharding), inner, copies)
 
 
-def _is_away_from_host(buffer: Any, sharding: Any) -> bool:
-    """Whether an array should not pass through the host on its way to the shards."""
-    current = placement_of(buffer)
+def _is_away_from_host(buffer: Any, target: Any, kind: str | None = None) -> bool:
+    """Whether an array should get to the device `target`, in a memory of this kind, without
+    passing through the host. A CPU's memory is the host's."""
+    device = next(iter(buffer.devices()))
     return (
-        current is not None
-        and current.platform != "cpu"
-        and current.device.client is sharding.devices[0].client
-        and sharding.given_kind is None
+        client.platform_of(device) != "cpu"
+        and device.client is target.client
+        and kind is None
         and buffer.aval.memory_space is DEVICE
+        and buffer._is_readable
     )
+
+
+def _gathered(buffer: Any) -> Any:
+    """Return the value of a sharded array on one of its devices."""
+    source = shardings.of_buffer(buffer)
+    whole = NamedSharding(placements.mesh_of(source), PartitionSpec())
+    return shard_buffers(reshard(buffer, source, whole)(buffer))[0]
 
 
 def assemble(aval: Any, sharding: Any, shards: Sequence[Any]) -> Array:
