@@ -12,9 +12,13 @@ A value that varies along an axis may differ from device to device.  One that is
 a term of a sum that is still to be taken.  One that is reduced is the same everywhere, and
 its cotangents are such terms; so the type of a cotangent exchanges the two.
 
-Equal objects are one object, and a type that divides nothing has `UNSHARDED`: rules skip it
-after one comparison.  The types of results follow from those of operands by
-`Primitive.sharding` (ir/sharding_rules.py), and change at the boundary of `shard_map`
+Equal ones are one object, and a type that divides nothing has `UNSHARDED`: rules skip it
+after one comparison.  So the type of a replicated value records no mesh; the runtime's
+`check_meshes` compares the meshes that values are over.  `config.RECAST_MESH` says that
+they may be over the mesh from which the current one is derived.
+
+The types of results follow from those of operands by `Primitive.sharding`
+(ir/sharding_rules.py), and change at the boundary of `shard_map`
 (control/calls/shard_map_types.py).  `NamedSharding` itself belongs to the runtime.
 
 This module does not depend on any operation.  Next: avals.py.

@@ -98,7 +98,7 @@ def _batch(axis: Any, args: Any, dims: Any, **params: Any) -> Any:
     used = axes_of(closed.jaxpr)
     if not (names and params["newly_manual_axes"].issuperset(names)) or axis.name in used:
         return _batch_on_each_device(axis, args, dims, **params)
-    specs = [placed(s, params) for s in (*params["in_specs"], *params["out_specs"])]
+    specs = [placed(s) for s in (*params["in_specs"], *params["out_specs"])]
     if clash := {a for s in specs for e in s for a in axes_of_entry(e)} & {*names}:
         raise errors.value_error(
             "vmap spmd_axis_name cannot appear in shard_map in_specs, or out_specs.",
@@ -139,7 +139,7 @@ def _batch(axis: Any, args: Any, dims: Any, **params: Any) -> Any:
             ]
         )
     if params["check_vma"]:
-        lanes = vary_as(lanes, [placed(s, params) for s in params["out_specs"]])
+        lanes = vary_as(lanes, [placed(s) for s in params["out_specs"]])
     out = shard_map_p.bind(*ins, **{**params, "jaxpr": lanes})
     return out, [0 if b else None for b in out_batched]
 
@@ -222,8 +222,8 @@ def _lower(ctx: Any, *args: Any, **params: Any) -> Any:
         )
     now_manual = ctx.manual | manual
     hidden = [c for c in captured_consts(closed) if id(c) in ctx.consts]
-    in_specs = [placed(spec, params) for spec in params["in_specs"]]
-    out_specs = [placed(spec, params) for spec in params["out_specs"]]
+    in_specs = [placed(spec) for spec in params["in_specs"]]
+    out_specs = [placed(spec) for spec in params["out_specs"]]
     ins = [(core.aval_of(c), PartitionSpec()) for c in hidden]
     ins += zip(ctx.avals_in, in_specs, strict=True)
     outs = list(zip(ctx.avals_out, out_specs, strict=True))
@@ -269,7 +269,7 @@ def _impl(*args: Any, **params: Any) -> Any:
         mesh = NamedSharding(mesh, PartitionSpec()).on(operand_mesh.flat).mesh
     outs: list[Any] = [None] * len(params["out_specs"])
     if params["newly_manual_axes"].issuperset(mesh.axis_names):  # otherwise XLA chooses
-        outs = [NamedSharding(mesh, placed(s, params)) for s in params["out_specs"]]
+        outs = [NamedSharding(mesh, placed(s)) for s in params["out_specs"]]
     requested = partitions(mesh, [None] * len(args), outs)
     return dispatch.run(shard_map_p, args, params, requested)
 

@@ -26,7 +26,7 @@ from ...runtime.sharding.mesh import with_manual_axes
 from ...runtime.sharding.partition_spec import Infer, PartitionSpec, axes_of, check_spec
 from ...runtime.sharding.shardings import NamedSharding
 from ...types.avals import AbstractRef
-from ...types.type_sharding import axes_in, spec_of
+from ...types.type_sharding import spec_of
 from ..refs.discharge import discharge_jaxpr
 
 if TYPE_CHECKING:
@@ -75,6 +75,7 @@ def residual_spec(params: dict[str, Any], aval: Aval) -> Any:
 
 
 def cotangent_spec(spec: Any) -> Any:
+    """Return the spec of cotangents: unreduced and reduced axes change places."""
     if isinstance(spec, Stacked) or not (spec.unreduced or spec.reduced):
         return spec
     return spec.update(unreduced=spec.reduced, reduced=spec.unreduced)
@@ -96,7 +97,7 @@ def named(mesh: Any, manual: frozenset[Any]) -> tuple[tuple[Any, int], ...]:
     return tuple((n, k) for n, k in mesh.shape_tuple if n in manual)
 
 
-def placed(spec: Any, params: dict[str, Any]) -> PartitionSpec:
+def placed(spec: Any) -> PartitionSpec:
     """Return the spec of a global value."""
     if isinstance(spec, Stacked):
         return PartitionSpec(*spec.after, spec.axes)
@@ -108,7 +109,7 @@ def unnamed(spec: Any, params: dict[str, Any]) -> list[tuple[Any, int]]:
 
     Axes of lanes are excluded: each device has its own lanes.
     """
-    used = {a for entry in placed(spec, params) for a in axes_of(entry)}
+    used = {a for entry in placed(spec) for a in axes_of(entry)}
     used |= core.axes_of_lanes()
     axes = named(params["mesh"], params["newly_manual_axes"])
     return [(n, k) for n, k in axes if n not in used]
@@ -128,13 +129,13 @@ def unshard_aval(aval: Aval, spec: Any, params: dict[str, Any]) -> Any:
     shape = list(aval.shape)
     if isinstance(spec, Stacked):
         shape.insert(len(spec.after), 1)
-    spec, mesh = placed(spec, params), params["mesh"]
+    spec, mesh = placed(spec), params["mesh"]
     num_shards = num_shards_per_axis(spec, mesh, len(shape))
     inner: list[Any] = list(spec_of(aval))
     if len(inner) < len(shape):
         inner = [None] * len(shape)
     entries = [
-        (*axes_of(spec[i] if i < len(spec) else None), *axes_in(entry))
+        (*axes_of(spec[i] if i < len(spec) else None), *axes_of(entry))
         for i, entry in enumerate(inner)
     ]
     spec = spec.update(partitions=tuple(entries))
