@@ -6,9 +6,9 @@ modules.  CONTRIBUTING.md describes the packages.
 
 from __future__ import annotations
 
+from .base import above as _above
 from .base.config import config as config
 from .base.lazy_modules import lazy_module
-from .ir import hooks as _hooks
 
 __version__ = "0.1.0"
 __version_info__ = (0, 1, 0)
@@ -113,9 +113,11 @@ _FILLED_BY = {
     "bind_params": "views.subfuns",
     "bind_functions": "views.subfuns",
     "tracer_errors": "text.tracer_errors",
+    "no_sharding": "runtime.sharding.shardings",
+    "public_manual_axes": "runtime.sharding.manual_axis_type",
     "array_namespace": "numpy",
     "first_nan": "tools.nan_finder",
 }
 
 for _name, _modules in _FILLED_BY.items():
-    _hooks.homes[_name] = tuple(f"{__name__}.{module}" for module in _modules.split())
+    _above.homes[_name] = tuple(f"{__name__}.{module}" for module in _modules.split())

@@ -14,7 +14,7 @@ _TABLE = {
     "runtime.sharding.shardings": """
         NamedSharding Sharding SingleDeviceSharding make_single_device_sharding
     """,
-    "types.type_sharding": "ManualAxisType",
+    "runtime.sharding.manual_axis_type": "ManualAxisType",
 }
 
 __getattr__, __dir__, __all__ = lazy_module(__name__, _TABLE)

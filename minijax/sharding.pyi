@@ -3,6 +3,7 @@
 from .api.explicit_axes import auto_axes as auto_axes
 from .api.explicit_axes import explicit_axes as explicit_axes
 from .api.explicit_axes import reshard as reshard
+from .runtime.sharding.manual_axis_type import ManualAxisType as ManualAxisType
 from .runtime.sharding.mesh import AbstractDevice as AbstractDevice
 from .runtime.sharding.mesh import AbstractMesh as AbstractMesh
 from .runtime.sharding.mesh import AxisType as AxisType
@@ -17,7 +18,6 @@ from .runtime.sharding.shardings import NamedSharding as NamedSharding
 from .runtime.sharding.shardings import Sharding as Sharding
 from .runtime.sharding.shardings import SingleDeviceSharding as SingleDeviceSharding
 from .runtime.sharding.shardings import make_single_device_sharding as make_single_device_sharding
-from .types.type_sharding import ManualAxisType as ManualAxisType
 
 __all__ = [
     "AbstractDevice", "AbstractMesh", "AxisType", "Infer", "ManualAxisType", "Mesh",

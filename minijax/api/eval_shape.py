@@ -22,12 +22,13 @@ from ..passes.ad_util import core_ops
 from ..runtime.arrays import key_checks
 from ..runtime.arrays.array import ARRAYS
 from ..runtime.sharding.layouts import Format, Layout
+from ..runtime.sharding.manual_axis_type import ManualAxisType, manual_axis_type
 from ..runtime.sharding.mesh import current_mesh
 from ..runtime.sharding.partition_spec import PartitionSpec
 from ..runtime.sharding.shardings import NamedSharding, Sharding, aval_with_sharding
 from ..types import dtypes
 from ..types.avals import AbstractRef, AbstractToken, AbstractValue, shaped
-from ..types.type_sharding import ManualAxisType, manual_axis_type, to_manual_axes
+from ..types.type_sharding import to_manual_axes
 
 if TYPE_CHECKING:
     from ..types.aliases import (

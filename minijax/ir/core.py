@@ -18,7 +18,8 @@ import threading
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
-from ..base import config, errors
+from ..base import above, config, errors
+from ..base.above import Hook, LibraryAttribute
 from ..base.depth import applied
 from ..base.source import Source
 from ..base.tracebacks import simplify
@@ -118,19 +119,6 @@ class ShardingRule(NamedTuple):
 REPLICATED = ShardingRule()
 
 
-class LibraryAttribute:
-    """An attribute that only libraries read: views/attributes.py defines its value.
-
-    A descriptor, since a `__getattr__` would slow down every other attribute.
-    """
-
-    def __set_name__(self, owner: type, name: str) -> None:
-        self.owner, self.name = owner, name
-
-    def __get__(self, x: object, kind: type | None = None) -> Any:
-        return hooks.library_attribute.call(x, self.owner, self.name)
-
-
 class Primitive:
     """An operation and its rules.
 
@@ -226,7 +214,7 @@ def named(name: str) -> Primitive:
     """Return the primitive of this name, for a pickled program."""
     for group in ("primitives", "rare_primitives"):
         if name not in registry:
-            hooks.load(group)
+            above.load(group)
     if name not in registry:
         raise LookupError(
             errors.message(
@@ -261,7 +249,7 @@ class Trace:
         """Apply `prim` to arguments, some of which are tracers of this trace."""
         raise TypeError(f"{type(self).__name__} cannot apply {prim}")
 
-    def compiled_rules(self, hook: hooks.Hook) -> Rule | None:
+    def compiled_rules(self, hook: Hook) -> Rule | None:
         """Return what runs compiled rules of one kind: a function in evaluation, else None."""
         return None
 
@@ -285,7 +273,7 @@ class EvalTrace(Trace):
             return prim.impl(*args, **params)
         return hooks.evaluate.call(prim, args, params)
 
-    def compiled_rules(self, hook: hooks.Hook) -> Rule | None:
+    def compiled_rules(self, hook: Hook) -> Rule | None:
         return hook.call
 
 

@@ -15,10 +15,11 @@ from operator import attrgetter
 from typing import TYPE_CHECKING, Any, final
 
 from ..base import depth
+from ..base.above import LibraryAttribute
 from ..base.source import Source
 from ..types.avals import AbstractRef
 from . import core, hooks
-from .core import LibraryAttribute, Primitive
+from .core import Primitive
 from .names import within
 
 if TYPE_CHECKING:

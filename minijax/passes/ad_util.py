@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..base import errors, source
-from ..ir import core, hooks
+from ..base import above, errors, source
+from ..ir import core
 from ..types import dtypes
 from ..types.avals import AbstractRef, ShapedArray
 from ..types.sizes import is_symbolic
@@ -51,7 +51,7 @@ class CoreOps:
         # import lock; after an interrupt the next use loads again.
         if name.startswith("_"):
             raise AttributeError(name)
-        hooks.load("operations")
+        above.load("operations")
         if name not in vars(self):
             raise AttributeError(name)
         return vars(self)[name]

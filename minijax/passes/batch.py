@@ -14,6 +14,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ..base import config, util
+from ..base.above import LibraryAttribute
 from ..base.depth import applied
 from ..base.util import flags_of
 from ..ir import core, hooks
@@ -91,7 +92,7 @@ class BatchTracer(Tracer):
 
     __slots__ = ("dim", "val")
     _trace: BatchTrace
-    batch_dim: Any = core.LibraryAttribute()
+    batch_dim: Any = LibraryAttribute()
 
     def __init__(self, trace: BatchTrace, val: Value, dim: int) -> None:
         self._trace = trace

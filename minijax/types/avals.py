@@ -11,25 +11,25 @@ This module does not depend on any operation.  Next: ir/.
 from __future__ import annotations
 
 import enum
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ..base import errors
+from ..base.above import Hook, LibraryAttribute
 from . import dtypes
 from .sizes import index_of, size_of
 from .type_sharding import (
     UNSHARDED,
-    ManualAxisType,
     TypeSharding,
-    manual_axis_type,
     sharded_axis_text,
     to_manual_axes,
     type_sharding,
 )
 
 if TYPE_CHECKING:
+    from ..runtime.sharding.manual_axis_type import ManualAxisType
     from ..runtime.sharding.shardings import NamedSharding
     from .aliases import DType, DTypeLike, Reduced, Shape, Size, Value
 
@@ -57,6 +57,9 @@ class MemorySpace(enum.Enum):
 HOST_KINDS = ("pinned_host", "unpinned_host")
 DEVICE, HOST = MemorySpace.Device, MemorySpace.Host
 
+no_sharding = Hook("no_sharding")  # (number of axes) -> the sharding of types without one
+public_manual_axes = Hook("public_manual_axes")  # (manual axes) -> their public form
+
 
 class AbstractValue:
     """Base of all abstract values."""
@@ -65,6 +68,11 @@ class AbstractValue:
     memory_space = DEVICE
     type_sharding: TypeSharding = UNSHARDED
     is_high = False  # whether it is a library's own type, made of values of other types
+    to_tangent_aval: Any = LibraryAttribute()
+    normalize: Any = LibraryAttribute()
+    lo_ty: Any = LibraryAttribute()
+    lower_val: Any = LibraryAttribute()
+    raise_val: Any = LibraryAttribute()
 
     if TYPE_CHECKING:  # types of arrays and references have these; those of tokens do not
 
@@ -92,27 +100,9 @@ class AbstractValue:
         """Return the type of this value's tangents."""
         return self
 
-    # JAX's names for the types of tangents and cotangents, which libraries call.
-    def to_tangent_aval(self) -> AbstractValue:
-        return self.to_tangent()
-
     def to_ct_aval(self) -> AbstractValue:
+        """Return the type of this value's cotangents."""
         return self.to_tangent()
-
-    def normalize(self) -> AbstractValue:
-        """Return the type that equal ones share: itself."""
-        return self
-
-    # The types and values that a value is made of: itself, except for a library's own type.
-    def lo_ty(self) -> list[AbstractValue]:
-        return [self]
-
-    def lower_val(self, x: Value) -> list[Value]:
-        return [x]
-
-    def raise_val(self, *lows: Value) -> Value:
-        (x,) = lows
-        return x
 
 
 class ShapedArray(AbstractValue):
@@ -167,12 +157,13 @@ class ShapedArray(AbstractValue):
     def sharding(self) -> NamedSharding:
         """The sharding over an abstract mesh along `Explicit` axes; never None."""
         explicit = self.type_sharding.explicit
-        return _no_sharding[0](len(self.shape)) if explicit is None else explicit
+        return no_sharding.call(len(self.shape)) if explicit is None else explicit
 
     @property
     def manual_axis_type(self) -> ManualAxisType:
         """The manual axes along which values vary, are unreduced, or are reduced."""
-        return manual_axis_type(self.type_sharding.manual)
+        kinds: ManualAxisType = public_manual_axes.call(self.type_sharding.manual)
+        return kinds
 
     mat = manual_axis_type
 
@@ -252,10 +243,6 @@ class ShapedArray(AbstractValue):
             raise TypeError("len() of an unsized abstract value")
         return self.shape[0]
 
-
-# (number of axes) -> the sharding of types without one; the runtime registers it
-_no_sharding: list[Callable[[int], Any]] = []
-register_no_sharding = _no_sharding.append
 
 _interned: dict[tuple[Any, ...], ShapedArray] = {}
 _blank = object.__new__

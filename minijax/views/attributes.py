@@ -10,11 +10,13 @@ from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any, NamedTuple
 
+from ..base.above import library_attribute
 from ..base.source import Source
 from ..base.util import pick
-from ..ir import core, hooks
+from ..ir import core
 from ..ir.jaxpr import Equation, Jaxpr, no_effects
 from ..passes.batch import BatchTracer
+from ..types.avals import AbstractValue
 
 
 class DebugInfo(NamedTuple):
@@ -135,6 +137,29 @@ class _OfPrimitives:
         return dict(params)
 
 
+class _OfTypes:
+    """Attributes of abstract values; types that libraries define have their own."""
+
+    def to_tangent_aval(self) -> AbstractValue:
+        """Return the type of tangents."""
+        return self.to_tangent()  # type: ignore[attr-defined, no-any-return]
+
+    def normalize(self) -> Any:
+        """Return the type that equal ones share: itself."""
+        return self
+
+    # The types and values that a value is made of: itself.
+    def lo_ty(self) -> list[Any]:
+        return [self]
+
+    def lower_val(self, x: Any) -> list[Any]:
+        return [x]
+
+    def raise_val(self, *lows: Any) -> Any:
+        (x,) = lows
+        return x
+
+
 class _OfEquations:
     """Attributes of equations."""
 
@@ -191,6 +216,7 @@ class _OfBatchTracers:
 
 
 _ATTRIBUTES: dict[type, type] = {
+    AbstractValue: _OfTypes,
     BatchTracer: _OfBatchTracers,
     core.Primitive: _OfPrimitives,
     core.Trace: _OfTraces,
@@ -200,8 +226,8 @@ _ATTRIBUTES: dict[type, type] = {
 }
 
 
-@hooks.library_attribute.fill
-def library_attribute(x: Any, owner: type, name: str) -> Any:
+@library_attribute.fill
+def _attribute(x: Any, owner: type, name: str) -> Any:
     """Return an attribute of `x`, or of the class `owner` if `x` is None."""
     value = vars(_ATTRIBUTES[owner])[name]
     return value.__get__(x, owner) if hasattr(value, "__get__") else value

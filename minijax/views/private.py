@@ -61,7 +61,7 @@ MODULES: dict[str, tuple[str, dict[str, str]]] = {
         "ir.core": "EvalTrace",
         "views.attributes": "JaxprEqnContext=EquationContext",
         "runtime.lowering.context": "physical_aval=physical",
-        "types.type_sharding": "ManualAxisType",
+        "runtime.sharding.manual_axis_type": "ManualAxisType",
         "views.backends": "safe_map safe_zip",
         "views.linear_util": "shaped_abstractify",
         "views.hijax": "AvalMutableQDD AvalQDD aval_method aval_property cur_qdd",

@@ -14,8 +14,9 @@ from typing import Any
 from ..analysis import check
 from ..analysis.contents import read_vars
 from ..api.vmappables import kinds, recursive_take
+from ..base import above
 from ..base.util import canonical_axis, flags_of, pick
-from ..ir import core, hooks
+from ..ir import core
 from ..ir.core import Primitive, Rule, Unsupported, registry
 from ..ir.jaxpr import Equation, Jaxpr, Var, no_effects
 from ..ir.sharding_rules import result_type
@@ -71,7 +72,7 @@ class Rules(MutableMapping[Primitive, Rule]):
         return rule is not None and not isinstance(rule, Unsupported)
 
     def __iter__(self) -> Iterator[Primitive]:
-        hooks.load("primitives")
+        above.load("primitives")
         return (p for p in list(registry.values()) if p in self)
 
     def __len__(self) -> int:
@@ -208,7 +209,7 @@ class TypeChecks(MutableMapping[Primitive, Rule]):
         return holds or prim in check.rules
 
     def __iter__(self) -> Iterator[Primitive]:
-        hooks.load("primitives")
+        above.load("primitives")
         return (p for p in list(registry.values()) if p in self)
 
     def __len__(self) -> int:

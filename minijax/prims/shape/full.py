@@ -13,17 +13,12 @@ from ...ir import core, hooks
 from ...passes.ad_util import core_ops
 from ...runtime.arrays.array import ARRAYS
 from ...runtime.arrays.transfers import put_numpy
+from ...runtime.sharding.manual_axis_type import ManualAxisType
 from ...runtime.sharding.partition_spec import PartitionSpec
 from ...runtime.sharding.shardings import NamedSharding, Sharding
 from ...types import dtypes
 from ...types.avals import shaped
-from ...types.type_sharding import (
-    NO_MANUAL_AXES,
-    ManualAxes,
-    ManualAxisType,
-    TypeFlags,
-    to_manual_axes,
-)
+from ...types.type_sharding import NO_MANUAL_AXES, ManualAxes, TypeFlags, to_manual_axes
 from ..math.cast import HOST, cast, user_dtype
 from ..sharding_specs import is_empty_sharding
 from .creation import zero_array

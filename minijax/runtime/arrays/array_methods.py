@@ -3,7 +3,7 @@
 `Array` and `Tracer` share one set of methods (`x + y`, `x.sum()`, `x.at`, `x[i]`).
 They are defined in a higher layer (surface/numpy); this file has only their names.  Until
 that layer is loaded each method is deferred: the first call of one, and the first read of
-an attribute without underscores, calls `hooks.load`.  It loads `surface`, which replaces
+an attribute without underscores, calls `above.load`.  It loads `surface`, which replaces
 all deferred methods by `install`; then the real method is called.
 """
 
@@ -13,7 +13,8 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
-from ...ir import core, hooks
+from ...base import above
+from ...ir import core
 from ...text import tracer_errors
 
 Give = Callable[[str, Any], None]
@@ -40,7 +41,7 @@ classes: list[tuple[type, Give]] = []
 
 def load() -> None:
     """Load `surface`, which defines the methods."""
-    hooks.load("surface")
+    above.load("surface")
 
 
 def _method(name: str) -> Any:

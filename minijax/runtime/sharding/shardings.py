@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from ...base import errors, util
-from ...types.avals import register_no_sharding
+from ...types import avals
 from ..backends import client
 from ..backends import jaxlib_compat as compat
 from .mesh import AbstractMesh, AxisType, Mesh, get_abstract_mesh
@@ -728,9 +728,10 @@ def aval_with_sharding(aval: Any, sharding: Any) -> Any:
     return aval if explicit == aval.type_sharding.explicit else aval.update(explicit=explicit)
 
 
-register_no_sharding(
-    lambda ndim: NamedSharding(get_abstract_mesh(), PartitionSpec(*[None] * ndim))
-)
+@avals.no_sharding.fill
+def no_sharding(ndim: int) -> NamedSharding:
+    """Return the sharding of types of `ndim` axes without one."""
+    return NamedSharding(get_abstract_mesh(), PartitionSpec(*[None] * ndim))
 
 
 def _rebuild_named(mesh: Any, spec: Any, kind: Any) -> NamedSharding:

@@ -15,9 +15,9 @@ from typing import Any
 
 import numpy as np
 
-from ...base import errors, util
+from ...base import above, errors, util
 from ...control.calls.jit import composite
-from ...ir import core, hooks
+from ...ir import core
 from ...ir.core import EVAL, STATE, Tracer
 from ...prims import lax
 from ...runtime.arrays import array as arrays
@@ -344,7 +344,7 @@ def array_namespace(self: Any, *, api_version: str | None = None) -> Any:
             f"api_version={api_version!r} is not available; available versions are:"
             f" {list(API_VERSIONS)}"
         )
-    return hooks.load("array_namespace")
+    return above.load("array_namespace")
 
 
 # Functions that are methods under their own names.
