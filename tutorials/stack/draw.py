@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from html import escape
 
 import minijax
-from minijax.ir import hooks
+from minijax.base import above
 from minijax.ir.core import STATE, Trace
 from minijax.ir.jaxpr import ClosedJaxpr, Literal, sub_jaxprs
 
@@ -136,7 +136,7 @@ def _watching(seen):
 
         return recorded
 
-    evaluators = [h for h in hooks.HOOKS if h.name.startswith("evaluate_")]
+    evaluators = [h for h in above.HOOKS if h.name.startswith("evaluate_")]
     compiled = [hook.call for hook in evaluators]
     for kind in kinds:
         kind.process = recording(original[kind])
