@@ -136,6 +136,15 @@ def within(ctx, x, **_):
     return op.result
 
 
+def with_region(ctx, x, **_):
+    """A region that uses no value from around it."""
+    aval = ctx.avals_out[0]
+    op = ctx.region_op("stablehlo.case", [ctx.type(aval)], [ctx.constant(0, I0)])
+    with ctx.block(op.regions[0]):
+        ctx.return_(ctx.constant(1, aval))
+    return op.result
+
+
 I0 = mj.core.ShapedArray((), np.dtype("int32"))
 
 
@@ -149,8 +158,16 @@ def many(ctx, x, **_):
     return x
 
 
-def test_a_rule_runs_once_normally_and_once_for_the_recording():
-    assert counted(simple) == counted(simple, axis=1, names=("a", None)) == 2
+@pytest.mark.parametrize("rule", [simple, with_region])
+def test_a_rule_runs_once_normally_and_once_for_the_recording(rule):
+    assert counted(rule) == counted(rule, axis=1, names=("a", None)) == 2
+
+
+def test_regions_of_recipes_count_as_nested():
+    jaxpr = mj.make_jaxpr(lambda x: lax.fori_loop(0, 9, lambda _, x: x + x.sum(), x))(X)
+    for _ in range(3):
+        assert lower_jaxpr(jaxpr, "f", "cpu").deepest == 2
+    assert any(recipe.levels == 1 for recipe in learnt())
 
 
 @pytest.mark.parametrize(

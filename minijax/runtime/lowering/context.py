@@ -44,7 +44,7 @@ from ...types.type_sharding import type_sharding
 from ..sharding.partition_spec import PartitionSpec, axes_of
 from . import frontend_attributes
 from .mlir_context import context, load_dialect
-from .module import Module
+from .module import Depth, Module
 from .recorded_lowering import (
     MAX_RECIPES,
     NotReplayable,
@@ -101,6 +101,7 @@ class Lowering:
         "axes",
         "consts",
         "copied",
+        "depth",
         "loc",
         "locations",
         "manual",
@@ -119,6 +120,7 @@ class Lowering:
         self.avals_out: Sequence[Aval] = ()
         self.consts: dict[int, Any] = {}
         self.loc: ir.Location = context.unknown
+        self.depth = module.depth
         self.types = context.types
         self.recipes = context.recipes[module.platform]
         self.locations: dict[Any, Any] = {}
@@ -363,16 +365,15 @@ class Lowering:
         block = region.blocks.append(*types, arg_locs=[self.loc] * len(types))
         # A value of a region is not visible outside, so broadcasts are shared within a block.
         outside, self.repeated = self.repeated, {}
-        module = self.module
-        module.depth += 1
-        if module.depth > module.deepest:
-            module.deepest = module.depth
+        depth = self.depth
+        depth.reach(1)
+        depth.now += 1
         try:
             with ir.InsertionPoint(block):
                 yield block.arguments
         finally:
             self.repeated = outside
-            module.depth -= 1
+            depth.now -= 1
 
     def region_op(
         self,
@@ -651,8 +652,8 @@ class RecordingContext(Lowering):
     """A `Lowering` that has only an equation's types and the platform."""
 
     __slots__ = ("emitted", "on")
-    axes, consts, manual, module, token = map(
-        _unavailable, ("axes", "consts", "manual", "module", "token")
+    axes, consts, manual, module, prefix, token = map(
+        _unavailable, ("axes", "consts", "manual", "module", "prefix", "token")
     )
     may_be_zero = _unavailable("operands")
 
@@ -661,6 +662,7 @@ class RecordingContext(Lowering):
         self.emitted: dict[Any, dict[str, Any]] = {}  # operations and their attributes
         self.avals_in, self.avals_out = ctx.avals_in, ctx.avals_out
         self.loc, self.types, self.repeated = context.unknown, ctx.types, {}
+        self.depth = Depth()
 
     @property
     def platform(self) -> str:

@@ -52,7 +52,7 @@ class Lowered:
         self.ordered = ordered  # whether it has ordered effects
         self.module = module.module
         self.annotated_copy = module.annotated_copy
-        self.deepest = module.deepest
+        self.deepest = module.depth.deepest
         self.consts = consts
         self.callbacks = module.callbacks
         self.failures = module.failures

@@ -17,13 +17,26 @@ if TYPE_CHECKING:
     from ..sharding.mesh import AbstractMesh, Mesh
 
 
+class Depth:
+    """The nesting depth of regions: where operations are emitted now, and the most so far."""
+
+    __slots__ = ("deepest", "now")
+
+    def __init__(self) -> None:
+        self.now = self.deepest = 0
+
+    def reach(self, levels: int) -> None:
+        """Note regions of this many levels inside the current one."""
+        if self.now + levels > self.deepest:
+            self.deepest = self.now + levels
+
+
 class Module:
     """A module under construction: its functions, hidden arguments and callbacks."""
 
     __slots__ = (
         "callbacks",
         "calls",
-        "deepest",
         "depth",
         "failures",
         "functions",
@@ -57,7 +70,7 @@ class Module:
         self.lowered: list[Any] = []
         self.meshes: dict[Any, str] = {}
         self.calls = 0  # nesting depth of the functions being emitted
-        self.depth = self.deepest = 0  # nesting depth of regions
+        self.depth = Depth()
         self.groups = 0  # number of groups of values with a shared sharding
         # Location of an operation -> its frontend attributes.
         self.tagged: dict[str, dict[str, str]] = {}

@@ -65,24 +65,28 @@ class RecordedLowering:
     Values are numbered: the equation's operands, then the steps' results.
     """
 
-    __slots__ = ("single", "home", "results", "steps")
+    __slots__ = ("home", "levels", "results", "single", "steps")
 
     def __init__(
         self,
         steps: Sequence[RecordedOperation],
         results: Callable[[Any], Any],
         home: ir.Module,
+        levels: int,
         is_single: bool,
     ) -> None:
         self.steps = steps
         self.results = results
         self.home = home  # the module that owns the patterns, kept alive
+        self.levels = levels  # of nested regions
         # Most recipes are a single operation on all operands in order.
         step = steps[0] if is_single else None
         self.single = (step.name, step.types, step.attributes) if step else None
 
     def replay(self, ctx: Lowering, values: list[MlirValue]) -> Any:
         """Emit the operations on these operands; return the result's value, or a list."""
+        if self.levels:
+            ctx.depth.reach(self.levels)
         for name, types, operands, attributes, repeated, pattern in self.steps:
             taken = operands(values)
             if repeated is not None:
@@ -125,7 +129,8 @@ def record_lowering(
     """Return the recipe of an equation with operands of these MLIR types, or None.
 
     ctx: the rule's context. It raises `NotReplayable` if the rule reads too much, and has
-    the emitted operations with their attributes (`emitted`) and broadcasts (`repeated`).
+    the emitted operations with their attributes (`emitted`), the broadcasts (`repeated`)
+    and the depth of regions (`depth`).
     """
     unknown = context.unknown
     home = ir.Module.create(unknown)
@@ -160,9 +165,8 @@ def record_lowering(
         and steps[0].repeated is None
         and steps[0].pattern is None
     )
-    return RecordedLowering(
-        steps, _selector(results) if several else itemgetter(*results), home, is_single
-    )
+    select = _selector(results) if several else itemgetter(*results)
+    return RecordedLowering(steps, select, home, ctx.depth.deepest, is_single)
 
 
 def _step(
