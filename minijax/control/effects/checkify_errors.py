@@ -202,7 +202,7 @@ def _slots_of_types(types: Sequence[Any], have: Sequence[Any]) -> list[int]:
     return out
 
 
-def join_layouts(a: Sequence[Any], b: Sequence[Any]) -> list[Any]:
+def join_slot_types(a: Sequence[Any], b: Sequence[Any]) -> list[Any]:
     """Return the shortest list of slots for the payloads of both."""
     rest = list(a)
     more = []
@@ -214,22 +214,24 @@ def join_layouts(a: Sequence[Any], b: Sequence[Any]) -> list[Any]:
     return [*a, *more]
 
 
-def layout_of(error: Error) -> list[Any]:
+def slot_types_of(error: Error) -> list[Any]:
     """Return the types of an error's slots, without the axes over which they vary."""
     avals = map(core.aval_of, error.slots)
     return [with_manual_axes(a, NO_MANUAL_AXES) for a in avals]
 
 
-def with_layout(error: Error, layout: Sequence[Any]) -> Error:
+def with_slots(error: Error, slot_types: Sequence[Any]) -> Error:
     """Return the same error with more slots; unused ones are zero.
 
     Inside `shard_map` each device has its own error, so all arrays vary over all axes.
     """
-    own = layout_of(error)
-    slots: list[Any] = [None] * len(layout)
-    for x, i in zip(error.slots, _slots_of_types(own, layout), strict=True):
+    own = slot_types_of(error)
+    slots: list[Any] = [None] * len(slot_types)
+    for x, i in zip(error.slots, _slots_of_types(own, slot_types), strict=True):
         slots[i] = x
-    slots = [core_ops.zeros(a) if x is None else x for x, a in zip(slots, layout, strict=True)]
+    slots = [
+        core_ops.zeros(a) if x is None else x for x, a in zip(slots, slot_types, strict=True)
+    ]
     failed, code, *slots = map(_varied, (error.failed, error.code, *slots))
     return Error(failed, code, slots)
 
@@ -239,9 +241,9 @@ def _varied(x: Any) -> Any:
     return pvary_p.bind(x, axes=lacking) if lacking else x
 
 
-def no_error(layout: Sequence[Any]) -> Error:
+def no_error(slot_types: Sequence[Any]) -> Error:
     """Return an error without failure, with slots of these types."""
-    return with_layout(init_error, layout)
+    return with_slots(init_error, slot_types)
 
 
 def first_error(a: Error | None, b: Error | None) -> Error | None:
@@ -249,8 +251,8 @@ def first_error(a: Error | None, b: Error | None) -> Error | None:
     if a is None or b is None:
         return b if a is None else a
     a, b = of_lanes(a), of_lanes(b)
-    layout = join_layouts(layout_of(a), layout_of(b))
-    a, b = with_layout(a, layout), with_layout(b, layout)
+    slot_types = join_slot_types(slot_types_of(a), slot_types_of(b))
+    a, b = with_slots(a, slot_types), with_slots(b, slot_types)
 
     def pick(x: Any, y: Any) -> Any:
         return logic.select_n(a.failed, y, x)

@@ -82,15 +82,15 @@ def check_equation(
 
 
 class Checked(NamedTuple):
-    """A jaxpr whose first results are the arrays of an error, and the error's layout."""
+    """A jaxpr whose first results are the arrays of an error, and its slots' types."""
 
     jaxpr: ClosedJaxpr
-    layout: tuple[Any, ...]
+    slot_types: tuple[Any, ...]
 
     @property
     def width(self) -> int:
         """The number of an error's arrays."""
-        return 2 + len(self.layout)
+        return 2 + len(self.slot_types)
 
     def split(self, outs: Sequence[Any]) -> tuple[Error, list[Any]]:
         """Return the error and the results."""
@@ -111,54 +111,56 @@ def checked(enabled: Enabled, closed: ClosedJaxpr, alone: bool = False) -> Check
 
 @cached_on_jaxpr
 def _checked(closed: ClosedJaxpr, enabled: Enabled, alone: bool) -> Checked | None:
-    layouts: list[Any] = []
+    slots: list[Any] = []
 
     def fun(*args: Any) -> list[Any]:
         error, outs = run_checked(enabled, closed.jaxpr, closed.consts, args)
         if error is None and checkify_errors.fails(closed.effects):
             error = checkify_errors.init_error  # for checks that are not enabled
         if error is None:
-            layouts.append(None)
+            slots.append(None)
             return outs
         error = error if alone else checkify_errors.of_lanes(error)
-        layout = checkify_errors.layout_of(error)
-        layouts.append(tuple(layout))
-        return [*checkify_errors.with_layout(error, layout).leaves(), *outs]
+        slot_types = checkify_errors.slot_types_of(error)
+        slots.append(tuple(slot_types))
+        return [*checkify_errors.with_slots(error, slot_types).leaves(), *outs]
 
     name = closed.jaxpr.name
     out = stage_closed(fun, closed.in_avals, name=name, text="checkify")
-    return None if layouts[0] is None else Checked(out, layouts[0])
+    return None if slots[0] is None else Checked(out, slots[0])
 
 
 def all_checked(enabled: Enabled, bodies: Bodies, alone: bool = False) -> list[Checked] | None:
-    """Return the checked forms of programs, with one layout, or None as `checked`."""
+    """Return the checked forms of programs, with equal slots, or None as `checked`."""
     forms = [checked(enabled, b, alone) for b in bodies]
-    layout: list[Any] = []
+    slot_types: list[Any] = []
     for c in forms:
-        layout = checkify_errors.join_layouts(layout, c.layout if c is not None else ())
+        slot_types = checkify_errors.join_slot_types(
+            slot_types, c.slot_types if c is not None else ()
+        )
     if all(c is None for c in forms):
         return None
-    return [with_layout(b, c, layout) for b, c in zip(bodies, forms, strict=True)]
+    return [with_slots(b, c, slot_types) for b, c in zip(bodies, forms, strict=True)]
 
 
-def with_layout(closed: ClosedJaxpr, c: Checked | None, layout: Sequence[Any]) -> Checked:
+def with_slots(closed: ClosedJaxpr, c: Checked | None, slot_types: Sequence[Any]) -> Checked:
     """Return a checked form (`c` may be None), with slots for others' errors."""
-    if c is not None and list(c.layout) == list(layout):
+    if c is not None and list(c.slot_types) == list(slot_types):
         return c
 
     def fun(*args: Any) -> list[Any]:
         if c is None:
-            return [*checkify_errors.no_error(layout).leaves(), *closed(*args)]
+            return [*checkify_errors.no_error(slot_types).leaves(), *closed(*args)]
         error, outs = c(*args)
-        return [*checkify_errors.with_layout(error, layout).leaves(), *outs]
+        return [*checkify_errors.with_slots(error, slot_types).leaves(), *outs]
 
     avals, name = closed.in_avals, closed.jaxpr.name
     out = remembered(
         closed if c is None else c.jaxpr,
-        ("layout", *layout),
+        ("slots", *slot_types),
         lambda: stage_closed(fun, avals, name=name, text="checkify"),
     )
-    return Checked(out, tuple(layout))
+    return Checked(out, tuple(slot_types))
 
 
 # -------------------------------------------------------- primitives that hold programs
@@ -199,7 +201,7 @@ def _check_loop(
     if not any(checked(enabled, t) for t in conds):
         cond_forms = []
     cond_consts, consts, first, xs = loop.groups(params, args)
-    start = checkify_errors.no_error(step.layout).leaves()
+    start = checkify_errors.no_error(step.slot_types).leaves()
     extra_consts = cond_consts if cond_forms else []
     num_cond_consts, num_extra = len(cond_consts), len(extra_consts)
 
@@ -268,7 +270,7 @@ class _RulesInProgress(threading.local):
 _in_progress = _RulesInProgress()
 
 
-def rule_layout(
+def rule_slot_types(
     inner: Checked | None, rule: Any, run: Callable[..., Error | None], avals: Sequence[Any]
 ) -> Sequence[Any] | None:
     """Return the slots for the errors of a function and its derivative rule, or None.
@@ -278,7 +280,7 @@ def rule_layout(
     errors: list[Error | None] = []
     written = getattr(rule, "written", rule)  # the user's own function
     if any(written is r for r in _in_progress.rules):
-        return None if inner is None else inner.layout
+        return None if inner is None else inner.slot_types
 
     def flat(*xs: Any) -> list[Any]:
         errors.append(run(*xs))
@@ -296,21 +298,20 @@ def rule_layout(
     error = errors[0] if errors else None
     if inner is None and error is None:
         return None
-    more = checkify_errors.layout_of(error) if error is not None else ()
-    return checkify_errors.join_layouts(inner.layout if inner is not None else (), more)
+    more = checkify_errors.slot_types_of(error) if error is not None else ()
+    return checkify_errors.join_slot_types(inner.slot_types if inner is not None else (), more)
 
 
-def fitted(error: Error | None, layout: Sequence[Any], name: str) -> Error:
+def fitted(error: Error | None, slot_types: Sequence[Any], name: str) -> Error:
     if error is None:
-        return checkify_errors.no_error(layout)
-    if len(checkify_errors.join_layouts(layout, checkify_errors.layout_of(error))) > len(
-        layout
-    ):
+        return checkify_errors.no_error(slot_types)
+    joined = checkify_errors.join_slot_types(slot_types, checkify_errors.slot_types_of(error))
+    if len(joined) > len(slot_types):
         raise NotImplementedError(
             f"checkify: the derivative rule of {name} checks other things than when all its"
             " arguments vary.\nTry: the same checks on either path of the rule."
         )
-    return checkify_errors.with_layout(error, layout)
+    return checkify_errors.with_slots(error, slot_types)
 
 
 # -------------------------------------------------------------------- automatic checks

@@ -287,15 +287,15 @@ def custom_jvp_checked(
         tangents = [core_ops.zeros(a.to_tangent()) for a in call.in_avals]
         return run(primals, tangents)[0]
 
-    layout = checkify_transform.rule_layout(inner, jvp, probe, call.in_avals)
-    if layout is None:
+    slot_types = checkify_transform.rule_slot_types(inner, jvp, probe, call.in_avals)
+    if slot_types is None:
         return None, custom_jvp_call_p.bind(*args, **params)
-    combined = checkify_transform.with_layout(call, inner, layout)
+    combined = checkify_transform.with_slots(call, inner, slot_types)
 
     @functools.wraps(jvp)
     def with_error(primals: Sequence[Any], tangents: Sequence[Any]) -> Any:
         error, outs, out_ts = run(primals, tangents)
-        head = checkify_transform.fitted(error, layout, params["name"]).leaves()
+        head = checkify_transform.fitted(error, slot_types, params["name"]).leaves()
         none = [Zero(core.aval_of(x).to_tangent()) for x in head]
         return [*head, *outs], [*none, *out_ts]
 
@@ -360,7 +360,7 @@ def bind_arguments(
         raise TypeError(
             errors.message(
                 f"The input arguments to the {kind}-decorated function"
-                f" {name_of(fun)} could not be resolved to positional-only arguments."
+                f" {function_name(fun)} could not be resolved to positional-only arguments."
                 f" Binding failed with the error:\n{e}",
                 where=function_text(fun),
                 why="A rule receives its function's arguments by position.",
@@ -375,7 +375,7 @@ def _takes_just(sig: inspect.Signature, n: int) -> bool:
     return len(params) == n and all(p.kind in POSITIONAL for p in params.values())
 
 
-def name_of(fun: Any) -> str:
+def function_name(fun: Any) -> str:
     """Return a function's name, for messages and jaxprs."""
     while isinstance(fun, functools.partial):
         fun = fun.func
@@ -405,7 +405,7 @@ def split_arguments(
         if not -n <= i < n:
             raise IndexError(
                 errors.message(
-                    f"nondiff_argnums={tuple(nums)} of {name_of(fun)}: there is no"
+                    f"nondiff_argnums={tuple(nums)} of {function_name(fun)}: there is no"
                     f" argument {i}, for it was called with {n}.",
                     where=function_text(fun),
                 )
@@ -482,7 +482,7 @@ class Result:
         return outs
 
     def error(self, rule: Any, same: str, has: str, got: str, expected: str) -> TypeError:
-        name, rule_name = name_of(self.fun), name_of(rule)
+        name, rule_name = function_name(self.fun), function_name(rule)
         forward = self.kind == "custom_jvp"
         return TypeError(
             errors.message(
@@ -565,7 +565,7 @@ class custom_jvp(CustomDerivative):
         def jvp(primals: Any, tangents: Any) -> Any:
             if len(primals) != len(jvps):
                 raise ValueError(
-                    f"defjvps of {name_of(self.fun)} was given {len(jvps)} functions for"
+                    f"defjvps of {function_name(self.fun)} was given {len(jvps)} functions for"
                     f" {len(primals)} arguments.\nTry: None for an argument without one."
                 )
             out = self(*primals)
@@ -583,7 +583,7 @@ class custom_jvp(CustomDerivative):
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if self.jvp is None:
             raise AttributeError(
-                f"No JVP defined for custom_jvp function {name_of(self.fun)} using defjvp."
+                f"No JVP defined for custom_jvp function {function_name(self.fun)} using defjvp."
             )
         args = bind_arguments(self.fun, self.signature, args, kwargs, "custom_jvp")
         fixed, dynamic, positions = split_arguments(self.fun, args, self.nondiff)
@@ -607,7 +607,7 @@ class custom_jvp(CustomDerivative):
         rule.written = self.jvp  # type: ignore[attr-defined]
         outs = custom_jvp_call_p.bind(
             *leaves,
-            name=name_of(self.fun),
+            name=function_name(self.fun),
             call_jaxpr=call,
             jvp=rule,
             symbolic_zeros=self.symbolic_zeros,
@@ -635,7 +635,7 @@ def _run_jvp(
     else:
         ts = as_arrays([instantiate(t) for t in tangents])
     pair = custom.jvp(*fixed, tree.unflatten(in_tree, primals), tree.unflatten(in_tree, ts))
-    rule, name = name_of(custom.jvp), name_of(custom.fun)
+    rule, name = function_name(custom.jvp), function_name(custom.fun)
     if not isinstance(pair, (tuple, list)) or len(pair) != 2:
         raise TypeError(
             f"Custom JVP rule {rule} for function {name} must produce a pair (list or"

@@ -28,7 +28,7 @@ from .custom_jvp import (
     Result,
     SymbolicZero,
     bind_arguments,
-    name_of,
+    function_name,
     split_arguments,
 )
 from .custom_vjp_call import custom_vjp_call_p
@@ -139,7 +139,7 @@ class custom_vjp(CustomDerivative):
 
     @boundary
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        name = name_of(self.fun)
+        name = function_name(self.fun)
         if self.fwd is None or self.bwd is None:
             raise AttributeError(f"No VJP defined for custom_vjp function {name} using defvjp.")
         args = bind_arguments(self.fun, self.signature, args, kwargs, "custom_vjp")
@@ -223,7 +223,7 @@ class FlatRules:
             fun_args = [CustomVJPPrimal(x, f) for x, f in zip(leaves, flags, strict=True)]
         pair = custom.fwd(*self.full(fun_args))
         if not isinstance(pair, (tuple, list)) or len(pair) != 2:
-            rule, name = name_of(custom.fwd), name_of(custom.fun)
+            rule, name = function_name(custom.fwd), function_name(custom.fun)
             raise TypeError(
                 f"Custom VJP fwd rule {rule} for function {name} must produce a pair (list"
                 " or tuple of length two) where the first element represents the primal"
@@ -240,7 +240,7 @@ class FlatRules:
 
     def remat_fwd(self, flags: Sequence[bool], *leaves: Any) -> Any:
         return run_forward(
-            lambda *xs: self.fwd(flags, *xs), self.call, leaves, name_of(self.custom.fun)
+            lambda *xs: self.fwd(flags, *xs), self.call, leaves, function_name(self.custom.fun)
         )
 
     def bwd(self, res: Sequence[Any], cts: Sequence[Any]) -> list[Any]:

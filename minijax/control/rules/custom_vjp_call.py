@@ -415,16 +415,16 @@ def custom_vjp_checked(
     def probe(*xs: Any) -> checkify_transform.Error | None:
         return run([True] * len(xs), xs)[0]
 
-    layout = checkify_transform.rule_layout(inner, fwd, probe, call.in_avals)
-    if layout is None:
+    slot_types = checkify_transform.rule_slot_types(inner, fwd, probe, call.in_avals)
+    if slot_types is None:
         return None, custom_vjp_call_p.bind(*args, **params)
-    combined = checkify_transform.with_layout(call, inner, layout)
+    combined = checkify_transform.with_slots(call, inner, slot_types)
 
     @functools.wraps(fwd)
     def with_error(flags: Sequence[bool], *xs: Any) -> Any:
         error, residuals, outs = run(flags, xs)
         return residuals, [
-            *checkify_transform.fitted(error, layout, params["name"]).leaves(),
+            *checkify_transform.fitted(error, slot_types, params["name"]).leaves(),
             *outs,
         ]
 

@@ -19,7 +19,7 @@ from ..arguments import check_values, signature_of
 from ..effects import checkify_transform
 from ..flat import FlatFun
 from .custom_calls import CustomRuleFunction, as_arrays, calls_with_rule, stage_call
-from .custom_jvp import bind_arguments, name_of
+from .custom_jvp import bind_arguments, function_name
 
 custom_vmap_call_p = Primitive("custom_vmap_call", multiple_results=True)
 calls_with_rule(
@@ -157,7 +157,7 @@ class custom_vmap(CustomRuleFunction):
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if self.vmap_rule is None:
             raise AttributeError(
-                f"No batching rule defined for custom_vmap function {name_of(self.fun)}"
+                f"No batching rule defined for custom_vmap function {function_name(self.fun)}"
                 " using def_vmap."
             )
         args = bind_arguments(self.fun, self.signature, args, kwargs, "custom_vmap")
@@ -172,7 +172,9 @@ class custom_vmap(CustomRuleFunction):
 
         # The rule may run before the function does: determine the output's tree first.
         call.stage([core.aval_of(x) for x in leaves])
-        out = custom_vmap_call_p.bind(*leaves, call=call, rule=rule, name=name_of(self.fun))
+        out = custom_vmap_call_p.bind(
+            *leaves, call=call, rule=rule, name=function_name(self.fun)
+        )
         return call.result(out)
 
 
@@ -183,7 +185,7 @@ def _run_rule(
     assert custom.vmap_rule is not None
     in_batched = list(tree.unflatten(tree.structure(args), flags))
     out = custom.vmap_rule(size, in_batched, *args)
-    name = name_of(custom.vmap_rule)
+    name = function_name(custom.vmap_rule)
     if not isinstance(out, (tuple, list)) or len(out) != 2:
         raise ValueError(
             f"custom vmap rule ({name}) must return a pair (out, out_batched), got {out!r}."
