@@ -14,9 +14,9 @@ So no more than 32 programs are ever in progress, counted in three parts:
   Calls on the C++ fast path are counted without Python code: the tree of a program's
   result has an extra root node, and C++ calls its unflatten function for each result.
 - A start is counted when it has happened, so each thread may be ahead of the count by one.
-  Only eight threads start programs in C++. Calls of all others reach Python, since they lack
-  the value that these eight have in C++'s key: 8 programs.
-- Starts from Python hold a lock: one program.
+  Only eight threads start programs freely, also in C++: 8 programs.
+- Calls of all other threads reach Python, since they lack the value that these eight have in
+  C++'s key. There a start holds a lock: one program.
 
 Next: program.py.
 """
@@ -38,13 +38,13 @@ from ..lowering.mlir_context import context
 from .compile import compile_module
 
 _SPAN = 10  # starts between two markers
-_MOST_THREADS = 8  # threads that may start programs in C++
+_MOST_THREADS = 8  # threads that may start programs freely
 
 # Whether the thread may start programs in C++.
 _CPP_STARTS = _jax.config.Config("minijax:cpp_starts", False, include_in_jit_key=True)
 _cpp_threads: list[threading.Thread] = []
 
-# Held while Python starts or counts programs. Reentrant: a finalizer may start one, too.
+# Held by waits, and by starts of other threads. Reentrant: a finalizer may start a program.
 _lock = threading.RLock()
 
 _MARKER = """
@@ -138,14 +138,18 @@ def _request_cpp_starts() -> None:
 def paced(start: Callable[..., Any], pace: Pace) -> Callable[..., Any]:
     """Return a function that starts a program and counts the start."""
 
-    def counted(buffers: Any, **how: Any) -> Any:
-        with _lock:
-            if not _CPP_STARTS.value:
-                _request_cpp_starts()
-            results = start(buffers, **how)
-            if (count := pace.count()) >= pace.next_wait:
-                pace.wait(count)
+    def start_and_count(buffers: Any, how: dict[str, Any]) -> Any:
+        results = start(buffers, **how)
+        if (count := pace.count()) >= pace.next_wait:
+            pace.wait(count)
         return results
+
+    def counted(buffers: Any, **how: Any) -> Any:
+        if _CPP_STARTS.value:
+            return start_and_count(buffers, how)
+        with _lock:
+            _request_cpp_starts()
+            return start_and_count(buffers, how)
 
     return counted
 
