@@ -19,7 +19,7 @@ from minijax.ir.jaxpr import ClosedJaxpr
 from minijax.passes.batch import Axis, batch_jaxpr
 from minijax.passes.jvp import jvp_jaxpr
 from minijax.passes.linearize import linearize_jaxpr
-from minijax.passes.stage import cached_on_jaxpr
+from minijax.passes.stage import remembered
 from minijax.passes.transpose import transpose_jaxpr
 
 FLAGS = [(False, False), (False, True), (True, False), (True, True)]
@@ -112,7 +112,7 @@ def test_axes_in_scope_are_part_of_the_key():
 
 def test_the_function_is_part_of_the_key():
     closed = program()
-    one, two = (cached_on_jaxpr(lambda closed, x, n=n: (n, x)) for n in (1, 2))
+    one, two = (remembered(lambda closed, x, n=n: (n, x)) for n in (1, 2))
     assert [one(closed, 5), two(closed, 5), one(closed, 5)] == [(1, 5), (2, 5), (1, 5)]
 
 
@@ -130,3 +130,15 @@ def test_whether_a_discharged_program_runs_next_is_part_of_the_key():
     with pytest.raises(NotImplementedError, match="a reference that a transformation holds"):
         mj.make_jaxpr(lambda: discharge_jaxpr(closed, (True, False)) and 0.0)()
     assert discharge_jaxpr(closed, (True, False))[1] == [True, False]
+
+
+def test_the_mesh_axis_of_lanes_is_part_of_the_key():
+    mesh = mj.make_mesh((2, 2), ("a", "b"), axis_types=(mj.sharding.AxisType.Auto,) * 2)
+    replicated = mj.NamedSharding(mesh, mj.sharding.PartitionSpec())
+    constrain = mj.jit(lambda x: lax.with_sharding_constraint(x, replicated))
+    texts = [
+        str(mj.make_jaxpr(mj.vmap(constrain, spmd_axis_name=name))(jnp.ones((4, 3))))
+        for name in (None, "a", "b", None, "a", "b")
+    ]
+    assert texts[:3] == texts[3:]
+    assert "'a'" in texts[1] and "'b'" in texts[2] and texts[0] not in texts[1:3]

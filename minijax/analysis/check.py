@@ -13,7 +13,7 @@ from typing import Any
 
 from ..ir import hooks
 from ..ir.core import Primitive
-from ..ir.jaxpr import Equation, Jaxpr, Literal, sub_jaxprs
+from ..ir.jaxpr import Equation, Jaxpr, Literal, cached_on_jaxpr, sub_jaxprs
 from ..ir.regions import Region
 from ..ir.sharding_rules import result_type
 from ..types.avals import same_type
@@ -66,9 +66,12 @@ def _check_types(i: int, eqn: Equation) -> None:
             raise JaxprTypeError(_at(i, eqn, what))
     with _scope(eqn):
         for sub in sub_jaxprs(eqn.params):
-            if not sub.memo.get("checked"):
-                check_jaxpr(sub)
-                sub.memo["checked"] = True
+            _check_once(sub)
+
+
+@cached_on_jaxpr
+def _check_once(jaxpr: Jaxpr) -> None:
+    check_jaxpr(jaxpr)
 
 
 def _scope(eqn: Equation) -> AbstractContextManager[None]:

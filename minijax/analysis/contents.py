@@ -9,7 +9,7 @@ from itertools import chain
 from typing import Any
 
 from ..base.source import is_own
-from ..ir.jaxpr import ClosedJaxpr, Jaxpr, Literal, Var, closed_jaxprs
+from ..ir.jaxpr import ClosedJaxpr, Jaxpr, Literal, Var, cached_on_jaxpr, closed_jaxprs
 
 
 def read_vars(jaxpr: Jaxpr) -> set[Var]:
@@ -20,25 +20,23 @@ def read_vars(jaxpr: Jaxpr) -> set[Var]:
     return read
 
 
+@cached_on_jaxpr
 def contents(jaxpr: Jaxpr) -> list[Any]:
     """Return the objects in the params of a jaxpr's equations, also those in tuples.
 
     Numbers, strings and nested tuples, which most params are, are omitted; programs and
     functions are what callers look for.
     """
-    values_held: list[Any] | None = jaxpr.memo.get("contents")
-    if values_held is None:
-        params = [eqn.params.values() for eqn in jaxpr.eqns if eqn.params]
-        values: Any
-        try:
-            values = dict.fromkeys(chain.from_iterable(params))  # equal ones once
-        except TypeError:  # some have no hash
-            values = list(chain.from_iterable(params))
-        values_held = []
-        for value in values:
-            items = value if isinstance(value, (tuple, list)) else (value,)
-            values_held += [x for x in items if type(x) not in _BARE]
-        jaxpr.memo["contents"] = values_held
+    params = [eqn.params.values() for eqn in jaxpr.eqns if eqn.params]
+    values: Any
+    try:
+        values = dict.fromkeys(chain.from_iterable(params))  # equal ones once
+    except TypeError:  # some have no hash
+        values = list(chain.from_iterable(params))
+    values_held = []
+    for value in values:
+        items = value if isinstance(value, (tuple, list)) else (value,)
+        values_held += [x for x in items if type(x) not in _BARE]
     return values_held
 
 
@@ -50,17 +48,14 @@ def closed_jaxprs_in(jaxpr: Jaxpr) -> list[ClosedJaxpr]:
     return closed_jaxprs({"": contents(jaxpr)})
 
 
+@cached_on_jaxpr
 def holds_functions(jaxpr: Jaxpr) -> bool:
     """Whether equations hold functions of users: derivative rules, callbacks.
 
     Functions may refer to their callers, and a cached value must not refer to the object
     that it is cached on: see `WeakIdentityCache` in base/util.py.
     """
-    cached: bool | None = jaxpr.memo.get("functions")
-    if cached is None:
-        cached = any(map(_may_call, contents(jaxpr)))
-        jaxpr.memo["functions"] = cached
-    return cached
+    return any(map(_may_call, contents(jaxpr)))
 
 
 def _may_call(x: Any) -> bool:

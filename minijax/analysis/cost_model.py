@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..ir.core import STATE
-from ..ir.jaxpr import ClosedJaxpr, Equation, Jaxpr, Literal, closed_jaxprs
+from ..ir.jaxpr import ClosedJaxpr, Equation, Jaxpr, Literal, cached_on_jaxpr, closed_jaxprs
 from ..ir.regions import Loop
 
 if TYPE_CHECKING:
@@ -115,15 +115,13 @@ def own_flops(eqn: Equation) -> float:
     return 0.0 if prim.facts.makes_no_nans or not ins else float(size)
 
 
+@cached_on_jaxpr
 def flops(jaxpr: Jaxpr, once: bool = False) -> float:
     """Return the number of operations of a program.
 
     once: whether to count each body a single time, and on one device.
     """
-    key = ("flops", once)
-    if key not in jaxpr.memo:
-        jaxpr.memo[key] = sum(equation_flops(eqn, once) for eqn in jaxpr.eqns)
-    return float(jaxpr.memo[key])
+    return float(sum(equation_flops(eqn, once) for eqn in jaxpr.eqns))
 
 
 def equation_flops(eqn: Equation, once: bool = False) -> float:

@@ -19,7 +19,7 @@ import numpy as np
 from ..base import errors
 from ..ir.core import Primitive
 from ..ir.facts import READS, KeyUse, Mask
-from ..ir.jaxpr import Equation, Jaxpr, Literal
+from ..ir.jaxpr import Equation, Jaxpr, Literal, cached_on_jaxpr
 from ..ir.regions import Loop, Region
 from ..types.dtypes import KeyTy
 
@@ -42,16 +42,14 @@ def joined(one: Mask, other: Mask) -> Mask:
     return True if one is True or other is True else np.logical_or(one, other)
 
 
+@cached_on_jaxpr
 def use_of(jaxpr: Jaxpr) -> KeyUse:
     """Return how a program uses keys; constants are counted after the inputs.
 
     Raises:
       KeyReuseError: the program consumes a key twice.
     """
-    cached = jaxpr.memo.get("key_use")
-    if cached is None:
-        cached = jaxpr.memo["key_use"] = _Uses(jaxpr).of_program()
-    return cached
+    return _Uses(jaxpr).of_program()
 
 
 class _Uses:

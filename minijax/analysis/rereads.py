@@ -19,7 +19,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import Any, NamedTuple
 
-from ..ir.jaxpr import Jaxpr, Literal
+from ..ir.jaxpr import Jaxpr, Literal, cached_on_jaxpr
 from ..ir.regions import Call, OpenCall
 
 LEVELS = 2  # how many reread values may follow one another before one is stored
@@ -45,13 +45,10 @@ def chains(jaxpr: Jaxpr, *, inside: bool = False) -> Chains:
 
     inside: whether another jaxpr calls it, which must also know about a single step.
     """
-    key = "steps" if inside else "chains"
-    cached = jaxpr.memo.get(key)
-    if cached is None:
-        cached = jaxpr.memo[key] = _chains(jaxpr, 1 if inside else LEVELS + 1)
-    return cached
+    return _chains(jaxpr, 1 if inside else LEVELS + 1)
 
 
+@cached_on_jaxpr
 def _chains(jaxpr: Jaxpr, least: int) -> Chains:
     called: dict[int, Chains] = {}
     any_moves = any_shifts = False

@@ -86,7 +86,7 @@ def one(aval: Aval) -> Value:
         return python if weak else typed_constant(1, aval.dtype)
     # Placements are interned, so an id identifies one.  A user may have
     # deleted the cached array, for example by donation.
-    key = aval.dtype, aval.weak_type, id(default_placement())
+    key = aval, id(default_placement())
     cached = _ones.get(key)
     if cached is None or cached.is_deleted():
         cached = _ones[key] = put_numpy(np.ones((), aval.dtype), aval)

@@ -33,7 +33,7 @@ from ..passes.ad_util import core_ops, instantiate
 from ..passes.jvp import jvp_flat
 from ..passes.loop_rules import carry_fixed_point
 from ..passes.region_rules import transform_consistently
-from ..passes.stage import abstract, cached_on_jaxpr, stage_closed
+from ..passes.stage import abstract, remembered, stage_closed
 from ..prims import lax as ops
 from ..prims.elementwise import const
 from ..prims.fft import fft_p
@@ -213,7 +213,7 @@ def jet_jaxpr(
     return _jet_jaxpr(closed, order, tuple(varies), force)
 
 
-@cached_on_jaxpr
+@remembered
 def _jet_jaxpr(
     closed: ClosedJaxpr, order: int, varies: tuple[bool, ...], force: bool | tuple[bool, ...]
 ) -> tuple[ClosedJaxpr, list[bool]]:

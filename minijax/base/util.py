@@ -7,7 +7,7 @@ import itertools
 import weakref
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from types import FunctionType
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, NamedTuple, TypeVar
 
 from . import errors
 
@@ -84,6 +84,57 @@ def remember(container: dict[K, T], key: K, value: T, limit: int) -> T:
         for old in list(container)[: 1 + limit // 8]:
             container.pop(old, None)  # another thread may have removed it already
     return container.setdefault(key, value)
+
+
+class CachedFunction(NamedTuple):
+    """A function under a caching decorator.
+
+    is_pure: whether its result depends on nothing but its arguments.
+    """
+
+    cached: Callable[..., Any]
+    fun: Callable[..., Any]
+    is_pure: bool
+
+
+# All of them, also those of ir/jaxpr.py and passes/stage.py: for tests/test_caches.py.
+cached_functions: list[CachedFunction] = []
+
+
+def cached(
+    limit: int, context: Callable[[], Any] | None = None
+) -> Callable[[Callable[..., T]], Callable[..., T]]:
+    """Cache a function of hashable arguments: its last `limit` results, by all arguments.
+
+    context: a function that returns what else the result depends on. Without it, the result
+    depends on nothing but the arguments.
+    """
+
+    def decorate(fun: Callable[..., T]) -> Callable[..., T]:
+        # `typed`, because 1 == 1.0 == True.
+        caching = functools.lru_cache(limit, typed=True)
+        if context is None:
+            table: Any = caching(fun)
+            result: Callable[..., T] = table
+        else:
+            table = caching(lambda _, *args: fun(*args))
+
+            @functools.wraps(fun)
+            def result(*args: Any) -> T:
+                return table(context(), *args)  # type: ignore[no-any-return]
+
+        cache(_Clearing(table.cache_clear))
+        cached_functions.append(CachedFunction(result, fun, context is None))
+        return result
+
+    return decorate
+
+
+class _Clearing:
+    __slots__ = ("clear",)
+
+    def __init__(self, clear: Callable[[], None]) -> None:
+        self.clear = clear
 
 
 class WeakIdentitySet(Generic[T]):
@@ -224,6 +275,52 @@ class WeakIdentityCache:
         self._tables.clear()
         for memo in self._memos:
             memo.clear()
+
+
+_MISSING: Any = object()
+
+
+def cached_by(
+    is_shareable: Callable[[Any], bool],
+    context: Callable[[], Any] | None = None,
+    is_lasting: Callable[[Any], bool] | None = None,
+) -> Callable[[Callable[..., T]], Callable[..., T]]:
+    """Cache a function with its first argument, which is compared by identity.
+
+    The other arguments must be hashable; lists count as tuples. A `WeakIdentityCache` holds
+    the results.
+
+    context: a function that returns what else the result depends on.
+    is_lasting: whether a result may be cached.
+    """
+
+    def decorate(fun: Callable[..., T]) -> Callable[..., T]:
+        results = cache(WeakIdentityCache(fun.__name__.strip("_"), is_shareable))
+
+        @functools.wraps(fun)
+        def cached(owner: Any, *args: Any) -> T:
+            memo = results.of(owner)
+            key = (fun, args, None if context is None else context())
+            try:
+                value = memo.get(key, _MISSING)
+            except TypeError:
+                key = (fun, hashable(args), key[2])
+                value = memo.get(key, _MISSING)
+            if value is _MISSING:
+                value = fun(owner, *args)
+                if is_lasting is None or is_lasting(value):
+                    value = memo.setdefault(key, value)
+            return value  # type: ignore[no-any-return]
+
+        cached_functions.append(CachedFunction(cached, fun, context is None))
+        return cached
+
+    return decorate
+
+
+def hashable(args: Sequence[Any]) -> tuple[Any, ...]:
+    """Return arguments as a part of a key: lists as tuples."""
+    return tuple([tuple(x) if type(x) is list else x for x in args])
 
 
 def flags_of(flags: Sequence[bool] | bool, n: int) -> tuple[bool, ...]:

@@ -41,21 +41,13 @@ class Statics(NamedTuple):
 NO_STATICS = Statics((), ())
 
 
+@util.cached_by(is_shareable=lambda signature: True)
 def signature_of(fun: Any) -> inspect.Signature | None:
     """Return the signature of a callable, or None if it has none."""
-    cached = _signatures.of(fun)
-    sig: inspect.Signature | None = cached.get("signature", _UNSEEN)
-    if sig is _UNSEEN:
-        try:
-            sig = inspect.signature(fun)
-        except (ValueError, TypeError):
-            sig = None
-        cached["signature"] = sig
-    return sig
-
-
-_UNSEEN: Any = object()
-_signatures = util.cache(util.WeakIdentityCache("signature", lambda signature: True))
+    try:
+        return inspect.signature(fun)
+    except (ValueError, TypeError):
+        return None
 
 
 POSITIONAL = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)

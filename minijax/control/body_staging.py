@@ -13,14 +13,14 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..analysis.contents import holds_functions
-from ..base import config, errors, source, tree, util
+from ..base import errors, source, tree, util
 from ..base.source import function_text, own_name
 from ..base.util import pick
 from ..ir import core
 from ..ir.jaxpr import ClosedJaxpr, Jaxpr, eval_jaxpr, lift_consts, permute_jaxpr
 from ..ir.sharding_rules import missing
 from ..passes.ad_util import core_ops
-from ..passes.stage import cached_on_jaxpr, stage_closed
+from ..passes.stage import remembered, stage_closed
 from ..prims import promotion
 from ..prims.math.cast import convert_element_type_p
 from ..types.avals import AbstractRef, same_type
@@ -60,72 +60,56 @@ def stage_body(
     The trace is cached by function and types, so that a loop that runs again is not
     compiled again.  If `fun` only calls the function `user`, messages name the latter.
     """
-    key = (in_tree, tuple(avals), transform, config.trace_key(), core.STATE.axes)
-    bodies = _bodies.of(fun)
-    body = bodies.get(key)
-    if body is None:
-        body = _stage_body(fun, in_tree, avals, transform, user or fun)
-        if not any(isinstance(c, core.Tracer) for c in body.consts):
-            bodies[key] = body
-    return body
+    user = None if user is fun else user  # a key with `fun` would be a reference cycle
+    return _stage_body(fun, in_tree, tuple(avals), transform, user)
+
+
+_NO_KEYWORDS = tree.structure({})
 
 
 # A body whose params hold functions is cached only as an attribute of `fun`: in a shared
 # table it might keep `fun` alive.
-_bodies = util.cache(
-    util.WeakIdentityCache("bodies", lambda body: not holds_functions(body.jaxpr))
+@util.cached_by(
+    is_shareable=lambda body: not holds_functions(body.jaxpr),
+    context=core.tracing_context,
+    is_lasting=lambda body: not any(isinstance(c, core.Tracer) for c in body.consts),
 )
-_NO_KEYWORDS = tree.structure({})
-
-
 def _stage_body(
     fun: Callable[..., Any],
     in_tree: Any,
-    avals: Sequence[Any],
+    avals: tuple[Any, ...],
     transform: str,
-    user: Callable[..., Any],
+    user: Callable[..., Any] | None,
 ) -> Body:
     names: Any = ()
-    if user is fun:  # otherwise its parameters are different ones
+    if user is None:  # otherwise its parameters are different ones
         names = ArgNames(fun, tree.treedef_tuple([in_tree, _NO_KEYWORDS]), ())
-    flat = FlatFun(fun, in_tree, transform, user)
+    flat = FlatFun(fun, in_tree, transform, user or fun)
     jaxpr, consts = flat.stage(avals, names, own_name(fun) or transform)
     return Body(jaxpr, consts, flat.out_tree)
 
 
+@util.cached_by(is_shareable=lambda wrapper: True)
 def cached_wrapper(fun: Callable[..., Any], make: Callable[..., Any], *options: Any) -> Any:
     """Return `make(fun, *options)`, always the same function, so that traces are reused."""
-    wrappers = _wrappers.of(fun)
-    key = (make, *options)
-    wrapper = wrappers.get(key)
-    if wrapper is None:
-        try:  # a weak reference: a cycle would keep `fun` alive
-            ref: Callable[[], Any] = weakref.ref(fun)
-        except TypeError:
-            return make(fun, *options)
+    try:  # a weak reference: a cycle would keep `fun` alive
+        ref: Callable[[], Any] = weakref.ref(fun)
+    except TypeError:  # then nothing is cached
+        return make(fun, *options)
 
-        def call(*args: Any) -> Any:
-            return ref()(*args)
+    def call(*args: Any) -> Any:
+        return ref()(*args)
 
-        wrapper = wrappers[key] = make(call, *options)
-    return wrapper
+    return make(call, *options)
 
 
-_wrappers = util.cache(util.WeakIdentityCache("made", lambda made: True))
-
-
+@util.cached_by(is_shareable=lambda value: False)
 def kept_by(fun: Callable[..., Any], make: Callable[..., Any], *options: Any) -> Any:
     """Return `make(fun, *options)`, stored on `fun` for its lifetime where possible.
 
     A jitted function of ours with `fun` as a static argument would keep it alive forever.
     """
-    values = _stored.of(fun)
-    key = (make, *options)
-    value = values.get(key)
-    return values.setdefault(key, make(fun, *options)) if value is None else value
-
-
-_stored = util.cache(util.WeakIdentityCache("kept", lambda made: False))
+    return make(fun, *options)
 
 
 def lift_fixed(body: Body, fixed: Sequence[bool], keep: Sequence[bool]) -> ClosedJaxpr:
@@ -313,7 +297,7 @@ def unify_weak_types(branches: Sequence[ClosedJaxpr]) -> tuple[ClosedJaxpr, ...]
     return tuple(_strengthened(b, tuple(strong)) for b in branches)
 
 
-@cached_on_jaxpr
+@remembered
 def _strengthened(closed: ClosedJaxpr, strong: tuple[bool, ...]) -> ClosedJaxpr:
     todo = [
         s and getattr(a, "weak_type", False)

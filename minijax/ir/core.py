@@ -332,6 +332,11 @@ class current:
         leave(self.before)
 
 
+def tracing_context() -> tuple[Any, Any]:
+    """Return what a trace depends on besides its arguments: options and axes in scope."""
+    return config.trace_key(), STATE.axes
+
+
 def enter(trace: Trace) -> tuple[Trace, bool]:
     """Make `trace` current; return the state that `leave` restores.
 

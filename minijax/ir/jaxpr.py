@@ -10,11 +10,11 @@ analysis/check.py verifies it, and text/printer.py prints it.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from functools import partial
+from functools import partial, wraps
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any, final
+from typing import TYPE_CHECKING, Any, TypeVar, final
 
-from ..base import depth
+from ..base import depth, util
 from ..base.above import LibraryAttribute
 from ..base.source import Source
 from ..types.avals import AbstractRef
@@ -26,7 +26,33 @@ if TYPE_CHECKING:
     from ..types.aliases import Aval, AxisName, Param, Reduced, Value
     from ..views.attributes import DebugInfo
 
+T = TypeVar("T")
 no_effects: frozenset[Any] = frozenset()
+_MISSING: Any = object()
+
+
+def cached_on_jaxpr(fun: Callable[..., T]) -> Callable[..., T]:
+    """Cache a function of a jaxpr on the jaxpr, by its other arguments.
+
+    These must be hashable; lists count as tuples. The result must depend on nothing else:
+    neither on options nor on the axes in scope. For functions that trace, see `remembered`
+    in passes/stage.py.
+    """
+
+    @wraps(fun)
+    def cached(jaxpr: Jaxpr, *args: Any) -> T:
+        key = (fun, args)
+        try:
+            value = jaxpr.memo.get(key, _MISSING)
+        except TypeError:
+            key = (fun, util.hashable(args))
+            value = jaxpr.memo.get(key, _MISSING)
+        if value is _MISSING:
+            value = jaxpr.memo.setdefault(key, fun(jaxpr, *args))
+        return value  # type: ignore[no-any-return]
+
+    util.cached_functions.append(util.CachedFunction(cached, fun, True))
+    return cached
 
 
 class Var:
@@ -404,21 +430,19 @@ def eval_jaxpr(
     return [a.val if type(a) is Literal else env[a] for a in jaxpr.outvars]
 
 
+@cached_on_jaxpr
 def last_uses(jaxpr: Jaxpr) -> dict[int, list[Var]]:
     """Return, for each equation's index, the variables that are not read after it."""
-    uses = jaxpr.memo.get("last_uses")
-    if uses is None:
-        uses = {}
-        seen: set[Any] = {a for a in jaxpr.outvars if type(a) is not Literal}
-        for i in range(len(jaxpr.eqns) - 1, -1, -1):
-            dead = [v for v in jaxpr.eqns[i].outs if v not in seen]
-            for a in jaxpr.eqns[i].ins:
-                if type(a) is not Literal and a not in seen:
-                    seen.add(a)
-                    dead.append(a)
-            if dead:
-                uses[i] = dead
-        jaxpr.memo["last_uses"] = uses
+    uses = {}
+    seen: set[Any] = {a for a in jaxpr.outvars if type(a) is not Literal}
+    for i in range(len(jaxpr.eqns) - 1, -1, -1):
+        dead = [v for v in jaxpr.eqns[i].outs if v not in seen]
+        for a in jaxpr.eqns[i].ins:
+            if type(a) is not Literal and a not in seen:
+                seen.add(a)
+                dead.append(a)
+        if dead:
+            uses[i] = dead
     return uses
 
 
@@ -444,15 +468,13 @@ def jaxprs_effects(params: dict[str, Any]) -> frozenset[Any]:
     return no_effects.union(*[p.jaxpr.effects for p in closed_jaxprs(params)])
 
 
+@cached_on_jaxpr
 def axes_of(jaxpr: Jaxpr) -> frozenset[AxisName]:
     """Return the names of the mapped axes that a jaxpr's equations use."""
-    axis_names: frozenset[Any] | None = jaxpr.memo.get("named_axes")
-    if axis_names is None:
-        axis_names = frozenset()
-        for eqn in jaxpr.eqns:
-            if eqn.primitive.named_axes is not None:
-                axis_names |= frozenset(eqn.primitive.named_axes(eqn.params))
-        jaxpr.memo["named_axes"] = axis_names
+    axis_names: frozenset[Any] = frozenset()
+    for eqn in jaxpr.eqns:
+        if eqn.primitive.named_axes is not None:
+            axis_names |= frozenset(eqn.primitive.named_axes(eqn.params))
     return axis_names
 
 
@@ -461,14 +483,11 @@ def jaxprs_axes(params: dict[str, Any]) -> frozenset[AxisName]:
     return frozenset().union(*[axes_of(p.jaxpr) for p in closed_jaxprs(params)])
 
 
+@cached_on_jaxpr
 def lift_consts(jaxpr: Jaxpr) -> ClosedJaxpr:
     """Return the program that takes the jaxpr's constants as its first inputs."""
-    lifted_closed: ClosedJaxpr | None = jaxpr.memo.get("lifted")
-    if lifted_closed is None:
-        ins = [*jaxpr.constvars, *jaxpr.invars]
-        lifted = Jaxpr([], ins, jaxpr.outvars, jaxpr.eqns, name=jaxpr.name)
-        lifted_closed = jaxpr.memo["lifted"] = ClosedJaxpr(lifted)
-    return lifted_closed
+    ins = [*jaxpr.constvars, *jaxpr.invars]
+    return ClosedJaxpr(Jaxpr([], ins, jaxpr.outvars, jaxpr.eqns, name=jaxpr.name))
 
 
 def permute_jaxpr(
@@ -479,12 +498,12 @@ def permute_jaxpr(
     ins: for each input the index of an old input, or the type of an unused new one.
     outs: the indices of the old outputs to return; None for all.
     """
-    j = closed.jaxpr
-    key = ("permute_jaxpr", tuple(ins), None if outs is None else tuple(outs))
-    permuted = j.memo.get(key)
-    if permuted is None:
-        invars = [j.invars[i] if type(i) is int else Var(i) for i in ins]
-        outvars = j.outvars if outs is None else [j.outvars[i] for i in outs]
-        permuted = Jaxpr(j.constvars, invars, outvars, j.eqns, name=j.name)
-        j.memo[key] = permuted
-    return ClosedJaxpr(permuted, closed.consts)
+    kept = None if outs is None else tuple(outs)
+    return ClosedJaxpr(_permuted(closed.jaxpr, tuple(ins), kept), closed.consts)
+
+
+@cached_on_jaxpr
+def _permuted(jaxpr: Jaxpr, ins: tuple[Any, ...], outs: tuple[int, ...] | None) -> Jaxpr:
+    invars = [jaxpr.invars[i] if type(i) is int else Var(i) for i in ins]
+    outvars = jaxpr.outvars if outs is None else [jaxpr.outvars[i] for i in outs]
+    return Jaxpr(jaxpr.constvars, invars, outvars, jaxpr.eqns, name=jaxpr.name)

@@ -6,12 +6,11 @@ The stack of a thread is `STATE.names`.  Next: jaxpr.py.
 
 from __future__ import annotations
 
-from functools import lru_cache
-
+from ..base.util import cached
 from .core import EVAL, STATE, Trace
 
 
-@lru_cache(maxsize=4096)
+@cached(4096)
 def wrap_name_stack(word: str, names: str) -> str:
     """Wrap a transformation's name around the first name of a stack: `jvp(outer)/inner`."""
     depth = 0

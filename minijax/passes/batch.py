@@ -23,7 +23,7 @@ from ..ir.jaxpr import ClosedJaxpr, eval_jaxpr
 from ..ir.names import Inside, NamedTrace
 from ..types.type_sharding import spec_of, with_axis, without_axis
 from .ad_util import core_ops, mapped_aval, unmapped_aval
-from .stage import cached_on_jaxpr, stage_closed
+from .stage import remembered, stage_closed
 
 if TYPE_CHECKING:
     from ..types.aliases import Aval, AxisName, Params, Results, Value
@@ -253,7 +253,7 @@ def batch_jaxpr(
     return _batch_jaxpr(closed, axis, tuple(in_batched), force)
 
 
-@cached_on_jaxpr
+@remembered
 def _batch_jaxpr(
     closed: ClosedJaxpr, axis: Axis, in_batched: tuple[bool, ...], force: tuple[bool, ...]
 ) -> tuple[ClosedJaxpr, list[bool]]:

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ..base.util import flags_of, pick
-from ..ir.jaxpr import DropVar, Equation, Jaxpr, Literal
+from ..ir.jaxpr import DropVar, Equation, Jaxpr, Literal, cached_on_jaxpr
 
 
 def dce_jaxpr(
@@ -23,18 +23,15 @@ def dce_jaxpr(
     Inputs flagged in `keep_in` remain even when unused.
     """
     flags = flags_of(keep_in, len(jaxpr.invars))
-    key = ("dce", tuple(used_out), flags)
-    cached = jaxpr.memo.get(key)
-    if cached is None:
-        read = jaxpr.memo.get("read")  # set on pruned jaxprs: which inputs are used
-        if read is not None and False not in used_out and all(map(max, read, flags)):
-            return jaxpr, [True] * len(flags)
-        cached = jaxpr.memo[key] = _dce(jaxpr, used_out, flags)
-    return cached
+    read = jaxpr.memo.get("read")  # set on pruned jaxprs: which inputs are used
+    if read is not None and False not in used_out and all(map(max, read, flags)):
+        return jaxpr, [True] * len(flags)
+    return _dce(jaxpr, tuple(used_out), flags)
 
 
+@cached_on_jaxpr
 def _dce(
-    jaxpr: Jaxpr, used_out: Sequence[bool], keep_in: Sequence[bool]
+    jaxpr: Jaxpr, used_out: tuple[bool, ...], keep_in: tuple[bool, ...]
 ) -> tuple[Jaxpr, list[bool]]:
     outvars = pick(jaxpr.outvars, used_out)
     eqns, used = _live_equations(jaxpr.eqns, outvars)
@@ -101,12 +98,8 @@ def depends_on(jaxpr: Jaxpr, start: Sequence[bool], inside: bool = False) -> set
     return dependent
 
 
+@cached_on_jaxpr
 def results_depend(jaxpr: Jaxpr, start: Sequence[bool]) -> list[bool]:
     """Return, for each result, whether it depends on a flagged input."""
-    key = ("results depend", tuple(start))
-    flags = jaxpr.memo.get(key)
-    if flags is None:
-        dependent = depends_on(jaxpr, start, inside=True)
-        flags = [type(a) is not Literal and a in dependent for a in jaxpr.outvars]
-        jaxpr.memo[key] = flags
-    return flags
+    dependent = depends_on(jaxpr, start, inside=True)
+    return [type(a) is not Literal and a in dependent for a in jaxpr.outvars]

@@ -18,7 +18,7 @@ from ..ir.core import STATE, Primitive, Trace, Tracer
 from ..ir.jaxpr import ClosedJaxpr, eval_jaxpr
 from ..ir.names import Inside, NamedTrace
 from .ad_util import Zero, instantiate, zero_tangent
-from .stage import cached_on_jaxpr, stage_closed
+from .stage import remembered, stage_closed
 
 if TYPE_CHECKING:
     from ..types.aliases import Params, Results, Tangent, Value
@@ -152,7 +152,7 @@ def jvp_jaxpr(
     return _jvp_jaxpr(closed, tuple(nonzero), force)
 
 
-@cached_on_jaxpr
+@remembered
 def _jvp_jaxpr(
     closed: ClosedJaxpr, nonzero: tuple[bool, ...], force: tuple[bool, ...]
 ) -> tuple[ClosedJaxpr, list[bool]]:

@@ -26,7 +26,7 @@ from ..types import dtypes
 from . import dce
 from .ad_util import Zero, instantiate
 from .jvp import JVPTrace, JVPTracer
-from .stage import JitTracer, StageTrace, cached_on_jaxpr
+from .stage import JitTracer, StageTrace, remembered
 
 if TYPE_CHECKING:
     from ..types.aliases import Params, Results, Tangent, Value
@@ -246,7 +246,7 @@ def linearize_jaxpr(
     return _linearize_jaxpr(closed, tuple(nonzero), force, may_in, may_out)
 
 
-@cached_on_jaxpr
+@remembered
 def _linearize_jaxpr(
     closed: ClosedJaxpr,
     nonzero: tuple[bool, ...],

@@ -35,7 +35,7 @@ from .batch import Axis, batch_jaxpr, lane_to_front
 from .dce import dce_jaxpr, results_depend
 from .jvp import jvp_jaxpr
 from .linearize import linearize_jaxpr
-from .stage import cached_on_jaxpr, stage_closed
+from .stage import remembered, stage_closed
 from .transpose import transpose_jaxpr
 
 Source = tuple[str, int]  # the origin of a residual: see `LinearizedJaxpr`
@@ -223,7 +223,7 @@ def _slots(residual_avals: Sequence[Sequence[Any]]) -> tuple[list[Any], list[lis
     return slots, slots_of
 
 
-@cached_on_jaxpr
+@remembered
 def _with_slots(
     primal: ClosedJaxpr, n: int, slots: tuple[Any, ...], slot_of: tuple[int, ...]
 ) -> ClosedJaxpr:
@@ -245,7 +245,7 @@ def _with_slots(
     return stage_closed(fun, primal.in_avals, name=primal.jaxpr.name)
 
 
-@cached_on_jaxpr
+@remembered
 def _with_residuals(
     linear: ClosedJaxpr,
     sources: tuple[Source, ...],

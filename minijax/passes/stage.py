@@ -307,28 +307,29 @@ def hoist_tracers(jaxpr: Jaxpr, consts: list[Value]) -> tuple[ClosedJaxpr, list[
     return lift_consts(jaxpr), consts
 
 
-def cached_on_jaxpr(fun: Callable[..., T]) -> Callable[..., T]:
-    """Cache a function of a closed jaxpr and hashable arguments on the jaxpr.
+def remembered(fun: Callable[..., T]) -> Callable[..., T]:
+    """Cache a function of a closed jaxpr with the jaxpr.
 
-    The key is all that the result depends on: the function, its other arguments, the
-    identities of the constants, and the mapped axes in scope.
+    The key is all that the result may depend on: the other arguments, which must be hashable
+    (lists count as tuples), the identities of the constants, the options that tracing reads,
+    and the mapped axes in scope.
     """
 
     @wraps(fun)
     def cached(closed: ClosedJaxpr, *args: Any) -> T:
-        return remembered(closed, (fun, args), lambda: fun(closed, *args))
+        if any(isinstance(c, (Tracer, Reference)) for c in closed.consts):
+            return fun(closed, *args)  # a cached result would keep tracers alive
+        memo, ids = closed.jaxpr.memo, list(map(id, closed.consts))
+        key = (fun, args, config.trace_key(), STATE.axes)
+        try:
+            entry = memo.get(key)
+        except TypeError:
+            key = (fun, util.hashable(args), *key[2:])
+            entry = memo.get(key)
+        if entry is None or entry[0] != ids:
+            # The entry keeps the constants alive, so no other object can get their ids.
+            entry = memo[key] = ids, fun(closed, *args), closed.consts
+        return entry[1]
 
+    util.cached_functions.append(util.CachedFunction(cached, fun, False))
     return cached
-
-
-def remembered(closed: ClosedJaxpr, key: tuple[Any, ...], make: Callable[[], T]) -> T:
-    """Return `make()`, cached on a closed jaxpr by `key`, its constants and axes in scope."""
-    if any(isinstance(c, (Tracer, Reference)) for c in closed.consts):
-        return make()  # a cached result would keep tracers alive
-    memo, ids = closed.jaxpr.memo, list(map(id, closed.consts))
-    key = (*key, STATE.axes)
-    cached = memo.get(key)
-    if cached is None or cached[0] != ids:
-        # The entry keeps the constants alive, so no other object can get their ids.
-        cached = memo[key] = ids, make(), closed.consts
-    return cached[1]

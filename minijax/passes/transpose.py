@@ -20,7 +20,7 @@ from ..ir.jaxpr import Atom, ClosedJaxpr, Equation, Jaxpr, Literal, Var
 from ..ir.names import Inside, wrap_name_stack
 from ..types.type_sharding import UNSHARDED, TypeFlags
 from .ad_util import UndefinedPrimal, Zero, core_ops, instantiate
-from .stage import cached_on_jaxpr, stage_closed
+from .stage import remembered, stage_closed
 
 if TYPE_CHECKING:
     from ..types.aliases import Aval, Tangent, Value
@@ -187,7 +187,7 @@ def transpose_jaxpr(
     return _transpose_jaxpr(closed, tuple(linear), nonzero_out, force)
 
 
-@cached_on_jaxpr
+@remembered
 def _transpose_jaxpr(
     closed: ClosedJaxpr,
     linear: tuple[bool, ...],

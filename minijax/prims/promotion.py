@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from ..base import config, errors, mixing
+from ..base import config, errors, mixing, util
 from ..types.dtypes import (
     COMPLEX,
     KINDS,
@@ -92,7 +92,7 @@ _STRICT_EDGES: dict[Any, tuple[Any, ...]] = {
 }
 
 
-@functools.cache
+@util.cached(1024)
 def _above(strict: bool) -> dict[Any, frozenset[Any]]:
     edges = _STRICT_EDGES if strict else _EDGES
     up: dict[Any, frozenset[Any]] = {}
@@ -121,7 +121,7 @@ def _node(dtype: Any, weak: bool) -> Any:
     return {"int": "i*", "uint": "i*", "float": "f*", "complex": "c*"}[kind(dtype)]
 
 
-@functools.cache
+@util.cached(1024)
 def _join(nodes: tuple[Any, ...], strict: bool) -> Any:
     up = _above(strict)
     for n in nodes:
@@ -207,7 +207,7 @@ def _pair_of(x: Any) -> tuple[Any, bool] | None:
     return dtype, bool(getattr(aval, "weak_type", False))
 
 
-@functools.lru_cache(maxsize=4096)
+@util.cached(4096)
 def _promote(
     pairs: tuple[tuple[Any, bool], ...], strict: bool, x64: bool, keeps_64: bool, bits: str
 ) -> tuple[Any, bool]:
@@ -225,8 +225,9 @@ def _promote(
     if isinstance(node, str):
         # All weak: the widest of the dtypes seen of that kind, otherwise the default.
         kind_of = _WEAK_DTYPE[node]
-        wide = x64 and bits != "32"
-        dtype = PYTHON_SCALARS[kind_of] if wide else scalar_dtype(kind_of)
+        dtype = PYTHON_SCALARS[kind_of]
+        if not x64 or bits == "32":
+            dtype = narrow(dtype)
         same = [d for d, _ in pairs if _node(d, True) == node]
         if same and all(d == same[0] for d in same):
             dtype = same[0]

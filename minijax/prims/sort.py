@@ -21,6 +21,7 @@ import numpy as np
 from jaxlib import _jax
 
 from ..analysis.cost_model import copies
+from ..base import util
 from ..base.util import canonical_axis
 from ..ir import core
 from ..ir.core import ByPlatform
@@ -551,7 +552,7 @@ def _approx_lower(
     return list(ctx.create("stablehlo.custom_call", results, operands, **attributes).results)
 
 
-@functools.cache
+@util.cached(64, core.tracing_context)
 def _approx_comparator(dtype: Any, is_max_k: bool) -> tuple[str, ClosedJaxpr]:
     """Return name and jaxpr of (x, y, index of x, index of y) -> whether x ranks first."""
     value, index = shaped((), dtype), shaped((), dtypes.int32)

@@ -10,7 +10,6 @@ Next: parser.py; solver.py; runtime/lowering/symbolic_sizes.py, which computes t
 
 from __future__ import annotations
 
-import functools
 import math
 import operator
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -18,7 +17,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
 import numpy as np
 
-from ..base import errors
+from ..base import errors, util
 from ..base.errors import InconclusiveDimensionOperation, UnexpectedDimVar
 from ..ir import hooks
 from ..types.sizes import Size
@@ -574,7 +573,7 @@ def _product(x: float, y: float) -> float:
     return 0.0 if 0 in (x, y) else x * y
 
 
-@functools.lru_cache(maxsize=1024)
+@util.cached(1024)
 def _factor_bounds(factor: Factor) -> tuple[float, float]:
     if len(factor) == 1:
         return 1, _INFINITE

@@ -10,7 +10,6 @@ Source of the picture: Williams, Waterman & Patterson, Roofline, CACM 52 (2009).
 from __future__ import annotations
 
 import dataclasses
-import functools
 import time
 from collections.abc import Callable
 from typing import Any
@@ -20,6 +19,7 @@ import numpy as np
 from ..analysis.cost_model import bytes_accessed, flops, own_flops, walk
 from ..api.aot import jit
 from ..api.devices import device_put
+from ..base import util
 from ..prims import lax
 from ..runtime.backends import client
 from .programs import Report, amount, program_of, table
@@ -193,7 +193,7 @@ def cost(
         scopes,
         total,
         size,
-        flops(program.jaxpr, once=True),
+        flops(program.jaxpr, True),
         all(x.known for x in lines),
         device,
         sum(x.seconds for x in lines),
@@ -213,7 +213,7 @@ def xla_cost(compiled: Any) -> dict[str, float]:
     }
 
 
-@functools.lru_cache(8)
+@util.cached(8)
 def measured(device: Any) -> Roofline:
     """Measure the roofline of a device, with a float32 matrix product and a reduction."""
     n, m = (1024, 1 << 24) if device.platform == "cpu" else (8192, 1 << 28)

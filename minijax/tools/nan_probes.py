@@ -20,6 +20,7 @@ from typing import Any
 
 import numpy as np
 
+from ..base import util
 from ..control.branches.cond_functions import platform_dependent
 from ..ir import core
 from ..ir.jaxpr import Equation, Jaxpr, Literal, closed_jaxprs
@@ -92,7 +93,7 @@ def _width(shape: Sequence[int]) -> int | None:
     return _divisor(size)
 
 
-@functools.lru_cache(1024)
+@util.cached(1024)
 def _divisor(size: int) -> int | None:
     return next((c for c in range(4096, 63, -1) if size % c == 0), None)
 

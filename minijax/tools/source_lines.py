@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import ast
 import dataclasses
-import functools
 import linecache
 import os
 import textwrap
 from collections.abc import Sequence
 from typing import Any
 
+from ..base import util
 from ..base.source import UNKNOWN, Source, user_source
 from ..ir.jaxpr import Equation
 
@@ -87,7 +87,7 @@ def source_line_of(eqn: Equation) -> SourceLine:
     return of_source(eqn.source)
 
 
-@functools.lru_cache(4096)
+@util.cached(4096)
 def of_source(source: Source | None) -> SourceLine:
     """Return a recorded source as a line with its text and variable."""
     if source is None or source is UNKNOWN or (source.code, source.lasti) in _calls:
@@ -103,7 +103,7 @@ def is_backward(eqn: Equation) -> bool:
     return "transpose(" in eqn.names
 
 
-@functools.lru_cache(256)
+@util.cached(256)
 def _targets(file: str) -> dict[int, str]:
     """Map each line to the assignment target of the innermost statement around it."""
     source = "".join(linecache.getlines(file))

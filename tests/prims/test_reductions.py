@@ -369,8 +369,8 @@ def test_a_computation_is_staged_once_and_not_kept_alive():
     computation = Sum()
     avals = mj.make_jaxpr(lambda x: x)(1.0).in_avals
     treedef = mj.tree.structure(0)
-    first = staged_computation("reduce", computation, treedef, avals)
-    assert staged_computation("reduce", computation, treedef, avals) is first
+    first = staged_computation(computation, "reduce", treedef, avals)
+    assert staged_computation(computation, "reduce", treedef, avals) is first
     alive = weakref.ref(computation)
     del computation, first
     gc.collect()

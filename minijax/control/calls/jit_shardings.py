@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ...base import errors, tree
-from ...ir.jaxpr import Jaxpr
+from ...ir.jaxpr import Jaxpr, cached_on_jaxpr
 from ...prims.sharding_constraint import broadcast_sharding_prefix, concrete
 from ...runtime.arrays.array import ARRAYS, base_array
 from ...runtime.sharding.layouts import (
@@ -69,20 +69,17 @@ def argument_layout(user_sharding: Any, x: Any, what: str) -> Any:
     return layout
 
 
+@cached_on_jaxpr
 def auto_result_layouts(jaxpr: Jaxpr) -> list[Any]:
     """Return `Layout.AUTO` for each result that the program itself puts in a layout last,
     and None (the device's default) for all others."""
-    cached = jaxpr.memo.get("auto_result_layouts")
-    if cached is None:
-        put = {
-            v
-            for eqn in jaxpr.eqns
-            for v in eqn.outs
-            if isinstance(eqn.params.get("layout"), Layout)
-        }
-        cached = [Layout.AUTO if x in put else None for x in jaxpr.outvars]
-        jaxpr.memo["auto_result_layouts"] = cached
-    return cached
+    put = {
+        v
+        for eqn in jaxpr.eqns
+        for v in eqn.outs
+        if isinstance(eqn.params.get("layout"), Layout)
+    }
+    return [Layout.AUTO if x in put else None for x in jaxpr.outvars]
 
 
 class JitShardings:

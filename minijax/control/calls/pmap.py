@@ -25,7 +25,7 @@ from ...ir.jaxpr import ClosedJaxpr, Equation, Jaxpr, axes_of, sub_jaxprs
 from ...ir.regions import Call
 from ...passes.ad_util import UndefinedPrimal, nonzero_flags, unmapped_aval
 from ...passes.region_rules import def_region_rules, flagged_indices
-from ...passes.stage import cached_on_jaxpr, stage_closed
+from ...passes.stage import remembered, stage_closed
 from ...passes.transpose import transpose_jaxpr
 from ...prims import lax
 from ...prims.gather.dynamic_slicing import dynamic_index_in_dim
@@ -227,7 +227,7 @@ def shard_program(
     return core.within_axes(axes, stage_closed, fun, avals, name=closed.jaxpr.name)
 
 
-@cached_on_jaxpr
+@remembered
 def _prepared(
     closed: ClosedJaxpr,
     devices: tuple[Any, ...],

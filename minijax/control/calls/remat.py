@@ -30,7 +30,7 @@ from ...passes.ad_util import nonzero_flags, pick_nonzero, with_zeros
 from ...passes.dce import dce_jaxpr
 from ...passes.linearize import linearize_flat, linearize_jaxpr
 from ...passes.region_rules import def_region_rules
-from ...passes.stage import JitTracer, StageTrace, stage
+from ...passes.stage import JitTracer, StageTrace, remembered, stage
 from ...prims import device_put
 from ...prims.elementwise import batch_elementwise, linear_in_first
 from ...prims.sharding_specs import first_operand_specs
@@ -171,7 +171,7 @@ def remat_linearize(
             trace, primals, tangents, call_jaxpr=ClosedJaxpr(divided, inlined.consts)
         )
     nonzero = nonzero_flags(tangents)
-    linearized, forward, backward, used = _split(jaxpr, tuple(nonzero), policy)
+    linearized, forward, backward, used = _split(ClosedJaxpr(jaxpr), tuple(nonzero), policy)
     n = len(jaxpr.outvars)
     consts = linearized.primal.consts
     out = eval_jaxpr(forward, (), *consts, *primals)
@@ -207,25 +207,20 @@ def _log_residuals(name: str, inputs: Sequence[Any], saved: Sequence[Any]) -> No
     log.logger.warning("\nand ".join(lines) or "remat-decorated function saving nothing")
 
 
+@remembered
 def _split(
-    jaxpr: Jaxpr, nonzero: tuple[bool, ...], policy: Policy | None
+    closed: ClosedJaxpr, nonzero: tuple[bool, ...], policy: Policy | None
 ) -> tuple[Any, Jaxpr, Jaxpr, list[bool]]:
     """Return the linearized jaxpr, its forward and backward jaxprs, and the flags of the
     inputs that the latter reads; cached, so that equal layers are split and lowered
     once."""
-    # The axes in scope are part of the key: collectives inside refer to them by name.
-    key = ("remat", nonzero, policy, STATE.axes)
-    cached = jaxpr.memo.get(key)
-    if cached is None:
-        closed = discharge.discharge_own_refs(ClosedJaxpr(inline_calls(jaxpr)))
-        linearized = linearize_jaxpr(closed, nonzero, forward_out=False)
-        forward, recompute, _ = split_by_policy(
-            linearized.primal.jaxpr, len(jaxpr.outvars), policy
-        )
-        body = _backward_body(linearized, recompute)
-        backward, used = dce_jaxpr(body, [True] * len(body.outvars))
-        cached = jaxpr.memo[key] = linearized, forward, backward, used
-    return cached
+    jaxpr = closed.jaxpr
+    inlined = discharge.discharge_own_refs(ClosedJaxpr(inline_calls(jaxpr)))
+    linearized = linearize_jaxpr(inlined, nonzero, forward_out=False)
+    forward, recompute, _ = split_by_policy(linearized.primal.jaxpr, len(jaxpr.outvars), policy)
+    body = _backward_body(linearized, recompute)
+    backward, used = dce_jaxpr(body, [True] * len(body.outvars))
+    return linearized, forward, backward, used
 
 
 def split_by_policy(

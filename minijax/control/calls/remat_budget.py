@@ -37,6 +37,7 @@ from ...analysis.cost_model import equation_flops, nbytes
 from ...base import errors
 from ...ir.jaxpr import ClosedJaxpr, Equation, Jaxpr, Literal
 from ...passes.linearize import linearize_jaxpr
+from ...passes.stage import remembered
 from ...types import dtypes
 
 MAX_CUTS = 48
@@ -86,13 +87,16 @@ class Budget:
 
         wrap(jaxpr) returns the primitive and the params that hold such a segment.
         """
-        key = ("budget", self.limit)
-        if key not in jaxpr.memo:
-            chosen = plan_segments(jaxpr, self.limit)
-            after = {a for a in jaxpr.outvars if type(a) is not Literal}
-            eqns = _divided(jaxpr, chosen.segments, wrap, after)
-            jaxpr.memo[key] = jaxpr.replace(eqns=eqns, arg_names=())
-        return jaxpr.memo[key]  # type: ignore[no-any-return]
+        return _divide(ClosedJaxpr(jaxpr), self.limit, wrap)
+
+
+@remembered
+def _divide(closed: ClosedJaxpr, limit: int, wrap: Any) -> Jaxpr:
+    jaxpr = closed.jaxpr
+    chosen = plan_segments(jaxpr, limit)
+    after = {a for a in jaxpr.outvars if type(a) is not Literal}
+    eqns = _divided(jaxpr, chosen.segments, wrap, after)
+    return jaxpr.replace(eqns=eqns, arg_names=())
 
 
 def budget(nbytes: int) -> Budget:

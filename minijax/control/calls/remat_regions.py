@@ -10,7 +10,16 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from ...ir.jaxpr import ClosedJaxpr, Equation, Jaxpr, Literal, Var, eval_jaxpr, permute_jaxpr
+from ...ir.jaxpr import (
+    ClosedJaxpr,
+    Equation,
+    Jaxpr,
+    Literal,
+    Var,
+    cached_on_jaxpr,
+    eval_jaxpr,
+    permute_jaxpr,
+)
 from ...ir.regions import Branches, Call, Loop
 from ...passes.ad_util import core_ops
 from ...passes.stage import stage_closed
@@ -33,17 +42,18 @@ class SplitEquation(NamedTuple):
 
 def inline_calls(jaxpr: Jaxpr) -> Jaxpr:
     """Return the jaxpr with jitted calls inlined, so that policies see inside them."""
-    if not any(e.primitive is jit_p for e in jaxpr.eqns):
-        return jaxpr
-    cached = jaxpr.memo.get("inlined")
-    if cached is None:
-        env: dict[Any, Any] = {}
-        eqns: list[Equation] = []
-        for eqn in jaxpr.eqns:
-            _inline(eqn, env, eqns)
-        outs = [seen(env, a) for a in jaxpr.outvars]
-        cached = jaxpr.memo["inlined"] = jaxpr.replace(outvars=outs, eqns=eqns)
-    return cached
+    # Not the jaxpr as its own cached result, which would keep it alive.
+    return _inlined(jaxpr) if any(e.primitive is jit_p for e in jaxpr.eqns) else jaxpr
+
+
+@cached_on_jaxpr
+def _inlined(jaxpr: Jaxpr) -> Jaxpr:
+    env: dict[Any, Any] = {}
+    eqns: list[Equation] = []
+    for eqn in jaxpr.eqns:
+        _inline(eqn, env, eqns)
+    outs = [seen(env, a) for a in jaxpr.outvars]
+    return jaxpr.replace(outvars=outs, eqns=eqns)
 
 
 def seen(env: dict[Any, Any], a: Any) -> Any:

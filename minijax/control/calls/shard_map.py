@@ -28,7 +28,7 @@ from ...ir.sharding_rules import joined, manual_axes
 from ...passes.ad_util import UndefinedPrimal, nonzero_flags
 from ...passes.batch import Axis, batch_jaxpr, lane_to_front
 from ...passes.region_rules import def_region_rules, flagged_indices
-from ...passes.stage import cached_on_jaxpr, stage_closed
+from ...passes.stage import remembered, stage_closed
 from ...passes.transpose import transpose_jaxpr
 from ...prims import lax
 from ...runtime.lowering.context import Lowering, captured_consts
@@ -144,7 +144,7 @@ def _batch(axis: Any, args: Any, dims: Any, **params: Any) -> Any:
     return out, [0 if b else None for b in out_batched]
 
 
-@cached_on_jaxpr
+@remembered
 def _varying_over(
     closed: ClosedJaxpr, names: tuple[Any, ...], flags: tuple[bool, ...]
 ) -> ClosedJaxpr:

@@ -10,17 +10,17 @@ Next: ../../api/shard_map.py, the function.
 
 from __future__ import annotations
 
-import functools
 import math
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from ...base import errors, tree
+from ...base import errors, tree, util
 from ...base.source import function_text, name_of
 from ...base.util import pick
 from ...ir import core
 from ...ir.jaxpr import ClosedJaxpr, Equation, Var
 from ...ir.sharding_rules import manual_axes, result_type
+from ...passes.stage import remembered
 from ...prims.collectives.pcast import casts_to
 from ...runtime.sharding.mesh import with_manual_axes
 from ...runtime.sharding.partition_spec import Infer, PartitionSpec, axes_of, check_spec
@@ -87,7 +87,7 @@ def scope(mesh: Any, manual: frozenset[Any], typed: bool) -> tuple[tuple[Any, in
     return (*core.STATE.axes, *(_typed(axes) if typed else axes))
 
 
-@functools.lru_cache(1024)  # identical objects make the lookup of types faster
+@util.cached(1024)  # identical objects make the lookup of types faster
 def _typed(axes: tuple[tuple[Any, int], ...]) -> tuple[tuple[Any, int], ...]:
     return tuple(map(core.TypedAxis, axes))
 
@@ -191,20 +191,20 @@ def vary_as(closed: ClosedJaxpr, specs: Sequence[Any]) -> ClosedJaxpr:
         )
         for a, spec in zip(closed.out_avals, specs, strict=True)
     ]
-    if not any(casts):
-        return closed
-    j = closed.jaxpr
-    key = "vary as", tuple(casts)
-    if key not in j.memo:
-        eqns, outs = list(j.eqns), list(j.outvars)
-        for i, steps in enumerate(casts):
-            for prim, axes in steps:
-                params, aval = {"axes": axes}, outs[i].aval
-                var = Var(result_type(prim, [aval], params))
-                eqns.append(Equation(prim, (outs[i],), (var,), params, None, ""))
-                outs[i] = var
-        j.memo[key] = j.replace(eqns=eqns, outvars=outs)
-    return ClosedJaxpr(j.memo[key], closed.consts)
+    return _with_casts(closed, casts) if any(casts) else closed
+
+
+@remembered
+def _with_casts(closed: ClosedJaxpr, casts: Sequence[Any]) -> ClosedJaxpr:
+    """Return the program with its results cast, each by a series of (primitive, axes)."""
+    eqns, outs = list(closed.jaxpr.eqns), list(closed.jaxpr.outvars)
+    for i, steps in enumerate(casts):
+        for prim, axes in steps:
+            params, aval = {"axes": axes}, outs[i].aval
+            var = Var(result_type(prim, [aval], params))
+            eqns.append(Equation(prim, (outs[i],), (var,), params, None, ""))
+            outs[i] = var
+    return ClosedJaxpr(closed.jaxpr.replace(eqns=eqns, outvars=outs), closed.consts)
 
 
 # ------------------------------------------------------------------------ checks of specs

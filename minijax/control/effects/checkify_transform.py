@@ -25,7 +25,7 @@ from ...ir.core import STATE, Primitive
 from ...ir.jaxpr import ClosedJaxpr, Jaxpr, Literal, eval_jaxpr, permute_jaxpr
 from ...ir.regions import Bodies, Loop, Params, Region
 from ...passes.batch import batch_flat
-from ...passes.stage import cached_on_jaxpr, remembered, stage, stage_closed
+from ...passes.stage import remembered, stage, stage_closed
 from ...prims.gather import dynamic_slicing
 from ...prims.math import logic
 from ...prims.math.cast import cast
@@ -109,7 +109,7 @@ def checked(enabled: Enabled, closed: ClosedJaxpr, alone: bool = False) -> Check
     return _checked(closed, enabled, alone)
 
 
-@cached_on_jaxpr
+@remembered
 def _checked(closed: ClosedJaxpr, enabled: Enabled, alone: bool) -> Checked | None:
     slots: list[Any] = []
 
@@ -148,19 +148,23 @@ def with_slots(closed: ClosedJaxpr, c: Checked | None, slot_types: Sequence[Any]
     if c is not None and list(c.slot_types) == list(slot_types):
         return c
 
+    out = _with_slots(closed if c is None else c.jaxpr, c and c.slot_types, tuple(slot_types))
+    return Checked(out, tuple(slot_types))
+
+
+@remembered
+def _with_slots(
+    closed: ClosedJaxpr, own: tuple[Any, ...] | None, slot_types: tuple[Any, ...]
+) -> ClosedJaxpr:
+    """Return a program with an error of these slots; `own` are those of its own error."""
+
     def fun(*args: Any) -> list[Any]:
-        if c is None:
+        if own is None:
             return [*checkify_errors.no_error(slot_types).leaves(), *closed(*args)]
-        error, outs = c(*args)
+        error, outs = Checked(closed, own)(*args)
         return [*checkify_errors.with_slots(error, slot_types).leaves(), *outs]
 
-    avals, name = closed.in_avals, closed.jaxpr.name
-    out = remembered(
-        closed if c is None else c.jaxpr,
-        ("slots", *slot_types),
-        lambda: stage_closed(fun, avals, name=name, text="checkify"),
-    )
-    return Checked(out, tuple(slot_types))
+    return stage_closed(fun, closed.in_avals, name=closed.jaxpr.name, text="checkify")
 
 
 # -------------------------------------------------------- primitives that hold programs
@@ -180,6 +184,31 @@ def _check_call(
     jaxprs = [c.jaxpr for c in forms]
     first, new = region.rebuild(params, jaxprs, range(len(args) - k), outs)
     return forms[0].split(prim.bind(*args[:k], *first, *args[k:], **new))
+
+
+@remembered
+def _checked_step(
+    body: ClosedJaxpr,
+    slot_types: tuple[Any, ...],
+    cond_forms: Sequence[Checked],
+    *in_groups: Sequence[Any],
+) -> ClosedJaxpr:
+    """Return the step of a loop that carries an error, with those of its conditions.
+
+    in_groups: the types of the conditions' consts, the consts, the error and the rest.
+    """
+
+    def run(*xs: Any) -> list[Any]:
+        at, own, before, rest = split_list(xs, list(map(len, in_groups[:3])))
+        error: Error | None = Error(before[0], before[1], before[2:])
+        for cond_form in cond_forms:
+            error = first_error(error, cond_form(*at, *rest)[0])
+        step_error, outs = Checked(body, slot_types)(*own, *rest)
+        error = first_error(error, step_error)
+        assert error is not None
+        return [*error.leaves(), *outs]
+
+    return stage_closed(run, [a for group in in_groups for a in group], text="checkify")
 
 
 def _check_loop(
@@ -204,23 +233,10 @@ def _check_loop(
     start = checkify_errors.no_error(step.slot_types).leaves()
     extra_consts = cond_consts if cond_forms else []
     num_cond_consts, num_extra = len(cond_consts), len(extra_consts)
-
-    def run(*xs: Any) -> list[Any]:
-        at, own, before, rest = split_list(xs, [num_extra, len(consts), len(start)])
-        error: Error | None = Error(before[0], before[1], before[2:])
-        for cond_form in cond_forms:
-            error = first_error(error, cond_form(*at, *rest)[0])
-        step_error, outs = step(*own, *rest)
-        error = first_error(error, step_error)
-        assert error is not None
-        return [*error.leaves(), *outs]
-
     avals = loop.groups(params, [*(core.aval_of(x) for x in cond_consts), *body.in_avals])
     start_avals = [core.aval_of(x) for x in start]
-    ins = [*avals[0][:num_extra], *avals[1], *start_avals, *avals[2], *avals[3]]
-    new = remembered(
-        body, ("checked loop", enabled, *conds), lambda: stage_closed(run, ins, text="checkify")
-    )
+    in_groups = avals[0][:num_extra], avals[1], start_avals, [*avals[2], *avals[3]]
+    new = _checked_step(step.jaxpr, step.slot_types, cond_forms, *in_groups)
     # The condition does not read the error, and its own is dropped here.
     cond_inputs = [
         *range(num_cond_consts),

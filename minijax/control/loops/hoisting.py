@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 from ...base.util import pick, split_list
 from ...ir.jaxpr import ClosedJaxpr, DropVar, Equation, Literal
 from ...passes.dce import dce_jaxpr, depends_on
+from ...passes.stage import remembered
 
 
 class Hoisted(NamedTuple):
@@ -28,13 +29,10 @@ class Hoisted(NamedTuple):
     fixed: dict[int, int]  # residual index -> value index, for invariant residuals
 
 
+@remembered
 def hoist_invariants(primal: ClosedJaxpr, num_consts: int, num_new: int) -> Hoisted:
     """Move residuals that depend only on consts out of the loop."""
     jaxpr = primal.jaxpr
-    key = ("hoist", num_consts, num_new)
-    cached = jaxpr.memo.get(key)
-    if cached is not None:
-        return cached
     consts, rest = jaxpr.invars[:num_consts], jaxpr.invars[num_consts:]
     variant = depends_on(jaxpr, [False] * num_consts + [True] * len(rest), inside=True)
     outs, new = split_list(jaxpr.outvars, [len(jaxpr.outvars) - num_new])
@@ -58,13 +56,12 @@ def hoist_invariants(primal: ClosedJaxpr, num_consts: int, num_new: int) -> Hois
     keep = [*[True] * num_consts, *[False] * len(hoisted_vars), *[True] * len(rest)]
     body, used = dce_jaxpr(body, [True] * len(body.outvars), keep_in=keep)
     read = pick(hoisted_vars, used[num_consts:])
-    hoisted = jaxpr.memo[key] = Hoisted(
+    return Hoisted(
         ClosedJaxpr(once, primal.consts),
         ClosedJaxpr(body, primal.consts),
         [values.index(v) for v in read],
         {i: values.index(v) for i, v in fixed.items()},
     )
-    return hoisted
 
 
 def _without(defined: set[Any], eqn: Equation) -> Equation:

@@ -17,7 +17,14 @@ from typing import Any
 
 from ...base.util import merge, pick, split_list
 from ...ir import core
-from ...ir.jaxpr import ClosedJaxpr, Jaxpr, eval_jaxpr, lift_consts, permute_jaxpr
+from ...ir.jaxpr import (
+    ClosedJaxpr,
+    Jaxpr,
+    cached_on_jaxpr,
+    eval_jaxpr,
+    lift_consts,
+    permute_jaxpr,
+)
 from ...ir.names import Inside
 from ...ir.regions import Loop
 from ...passes.ad_util import (
@@ -190,13 +197,7 @@ def scan_transpose(
         *pick(y_avals, nz_ys),
         *slice_avals,
     ]
-    closed = remembered(
-        jaxpr,
-        ("transpose", *sizes, *lin_c, *lin_x, *nz_ys, *avals),
-        lambda: stage_closed(
-            _step_back(jaxpr, sizes, lin_c, lin_x, nz_ys), avals, text="transpose"
-        ),
-    )
+    closed = _step_back(jaxpr, sizes, lin_c, lin_x, nz_ys, avals)
     captured = closed.consts
     run = _run_split if params["_split_transpose"] else scan_p.bind
     out = run(
@@ -220,12 +221,18 @@ def scan_transpose(
     ]
 
 
+@remembered
 def _step_back(
-    jaxpr: ClosedJaxpr, sizes: list[int], lin_c: Flags, lin_x: Flags, nz_ys: Flags
-) -> Callable[..., list[Any]]:
-    """Return one backward step.
+    jaxpr: ClosedJaxpr,
+    sizes: list[int],
+    lin_c: Flags,
+    lin_x: Flags,
+    nz_ys: Flags,
+    avals: list[Any],
+) -> ClosedJaxpr:
+    """Return one backward step, for arguments of types `avals`.
 
-    Its arguments are residuals of constants, sums of their cotangents, cotangents of the
+    The arguments are residuals of constants, sums of their cotangents, cotangents of the
     carry, cotangents of ys, and residuals read from xs.
     """
     const_avals, carry_avals, x_avals = split_list(jaxpr.in_avals, sizes)
@@ -249,7 +256,7 @@ def _step_back(
         total = [add(s, ct) for s, ct in zip(sums, pick(f_c, lin_c), strict=True)]
         return [*total, *map(instantiate, f_i), *map(instantiate, pick(f_x, lin_x))]
 
-    return step
+    return stage_closed(step, avals, text="transpose")
 
 
 def _run_split(
@@ -294,15 +301,12 @@ def _run_split(
     return [*merge(chained, carry, sums), *ct_xs]
 
 
+@cached_on_jaxpr
 def _split_chain(
     jaxpr: Jaxpr, num_consts: int, num_carry: int
 ) -> tuple[Jaxpr, Jaxpr, list[bool]]:
     """Return (consts, chained carry, xs) -> (that carry, values that the rest reads);
     (consts, other carry, xs, these values) -> (other carry, ys); and the chained flags."""
-    key = ("chain", num_consts, num_carry)
-    cached = jaxpr.memo.get(key)
-    if cached is not None:
-        return cached
     consts, carry, xs = split_list(jaxpr.invars, [num_consts, num_carry])
     carry_out, ys = split_list(jaxpr.outvars, [num_carry])
     # A sum is not part of the chain: only its own next value depends on it.
@@ -325,8 +329,7 @@ def _split_chain(
     rest, used = dce_jaxpr(rest, [True] * len(rest.outvars), keep_in=keep)
     read = pick(chain_vars, used[len(keep) - len(chain_vars) :])
     chain = chain.replace(outvars=[*next_links, *read])
-    cached = jaxpr.memo[key] = chain, rest, chained
-    return cached
+    return chain, rest, chained
 
 
 def _run_nonlinear_carry(
@@ -365,22 +368,19 @@ def _run_nonlinear_carry(
     return rest, [*consts, *linear_init, *xs, *out[len(start) :]]
 
 
+@cached_on_jaxpr
 def _histories(jaxpr: Jaxpr, num_consts: int, non: list[bool]) -> tuple[Jaxpr, list[bool]]:
     """Return steps of the carry components `non`, with each input value as an extra y; and
     the flags of the inputs that they read."""
-    key = ("histories", num_consts, *non)
-    if key not in jaxpr.memo:
-        n = len(non)
-        more = len(jaxpr.invars) - num_consts - n
-        unused = [False] * (len(jaxpr.outvars) - n)
-        keep = [*[False] * num_consts, *non, *[False] * more]
-        steps, used = dce_jaxpr(jaxpr, [*non, *unused], keep_in=keep)
-        if used[num_consts : num_consts + n] != non:
-            raise TypeError("minijax bug: a nonlinear carry reads a linear one")
-        inputs = pick(jaxpr.invars[num_consts : num_consts + n], non)
-        forward = steps.replace(outvars=[*steps.outvars, *inputs])
-        jaxpr.memo[key] = forward, used
-    return jaxpr.memo[key]  # type: ignore[no-any-return]
+    n = len(non)
+    more = len(jaxpr.invars) - num_consts - n
+    unused = [False] * (len(jaxpr.outvars) - n)
+    keep = [*[False] * num_consts, *non, *[False] * more]
+    steps, used = dce_jaxpr(jaxpr, [*non, *unused], keep_in=keep)
+    if used[num_consts : num_consts + n] != non:
+        raise TypeError("minijax bug: a nonlinear carry reads a linear one")
+    inputs = pick(jaxpr.invars[num_consts : num_consts + n], non)
+    return steps.replace(outvars=[*steps.outvars, *inputs]), used
 
 
 scan_p.transpose = scan_transpose

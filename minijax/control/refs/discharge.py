@@ -22,18 +22,26 @@ from ...base.source import function_text
 from ...base.util import flags_of, pick, split_list
 from ...ir import core, hooks
 from ...ir.core import EVAL, STATE, Primitive, Tracer
-from ...ir.jaxpr import ClosedJaxpr, Jaxpr, eval_jaxpr, lift_consts, permute_jaxpr, sub_jaxprs
+from ...ir.jaxpr import (
+    ClosedJaxpr,
+    Jaxpr,
+    cached_on_jaxpr,
+    eval_jaxpr,
+    lift_consts,
+    permute_jaxpr,
+    sub_jaxprs,
+)
 from ...ir.regions import Loop, Region
 from ...passes.batch import BatchTrace
 from ...passes.region_rules import flagged_indices, transform_consistently
-from ...passes.stage import cached_on_jaxpr, remembered, stage_closed
+from ...passes.stage import remembered, stage_closed
 from ...prims.shape.shapes import copy_p
 from ...runtime.lowering import nesting
 from ...runtime.running import dispatch
 from ..arguments import ArgNames
 from ..body_staging import unify_weak_types
 from . import refs
-from .refs import DischargeTrace, MakingPrimitive, Ref, read_all, write_all
+from .refs import DischargeTrace, FinalDischargeTrace, MakingPrimitive, Ref, read_all, write_all
 
 Flags = Sequence[bool]
 _HELD = (Ref, core.Tracer)  # constants that a cached program must not keep alive
@@ -109,13 +117,14 @@ def open_jaxpr(closed: ClosedJaxpr, captured: Sequence[Any]) -> ClosedJaxpr:
     first = [of.get(id(c), core.aval_of(c)) for c in captured]
     stay = [i for i in range(k) if i not in first]
     lifted = permute_jaxpr(lift_consts(j), [*stay, *first, *range(k, k + len(j.invars))])
-    key = ("opened", len(stay))
-    if key not in lifted.jaxpr.memo:
-        ins = lifted.jaxpr.invars
-        lifted.jaxpr.memo[key] = lifted.jaxpr.replace(
-            constvars=ins[: len(stay)], invars=ins[len(stay) :]
-        )
-    return ClosedJaxpr(lifted.jaxpr.memo[key], [closed.consts[i] for i in stay])
+    opened = _with_constants(lifted.jaxpr, len(stay))
+    return ClosedJaxpr(opened, [closed.consts[i] for i in stay])
+
+
+@cached_on_jaxpr
+def _with_constants(jaxpr: Jaxpr, n: int) -> Jaxpr:
+    """Return the jaxpr with its first `n` inputs as constvars."""
+    return jaxpr.replace(constvars=jaxpr.invars[:n], invars=jaxpr.invars[n:])
 
 
 def _needs_discharge(ref: Ref) -> bool:
@@ -165,12 +174,12 @@ def discharge_jaxpr(
     return _discharge_jaxpr(closed, tuple(needs_discharge), must, is_final())
 
 
-@cached_on_jaxpr
+@remembered
 def _discharge_jaxpr(
     closed: ClosedJaxpr,
     needs_discharge: tuple[bool, ...],
     must: tuple[bool, ...],
-    final: bool,  # part of the key: primitives inside read it by `is_final`
+    final: bool,
 ) -> tuple[ClosedJaxpr, list[bool]]:
     flags: list[bool] = []
 
@@ -189,7 +198,8 @@ def _discharge_jaxpr(
         for a, d in zip(closed.in_avals, needs_discharge, strict=True)
     ]
     name = closed.jaxpr.name
-    return stage_closed(fun, avals, name=name, text="discharge", kind=DischargeTrace), flags
+    kind = FinalDischargeTrace if final else DischargeTrace
+    return stage_closed(fun, avals, name=name, text="discharge", kind=kind), flags
 
 
 # -------------------------------------------------- primitives that hold programs
@@ -281,25 +291,36 @@ def _discharge_writing_cond(
     at = [index_of[id(x)] for x in (*cond_consts, *consts)]
     n, k = len(distinct), len(cond_consts)
 
+    avals = [*cond.out_avals, *body.out_avals]
+    bodies = [_carried_answer(cond, avals), _step_with_cond(cond, body, n, k, at)]
+    groups = [[], list(distinct.values()), [*cond(*cond_consts, *first), *first], []]
+    operands = [x for group in groups for x in group]
+    return prim.bind(*operands, **loop.rebuild(params, bodies, groups))[1:]
+
+
+@remembered
+def _carried_answer(cond: ClosedJaxpr, avals: list[Any]) -> ClosedJaxpr:
+    """Return the condition of a loop that carries the answer of `cond` first."""
+    return stage_closed(lambda more, *_: [more], avals)
+
+
+@remembered
+def _step_with_cond(
+    cond: ClosedJaxpr, body: ClosedJaxpr, n: int, k: int, at: list[int]
+) -> ClosedJaxpr:
+    """Return (n consts, answer, carry) -> (next answer, next carry).
+
+    `at` are the indices of the consts of the condition, which has `k`, and of the body.
+    """
+
     def step(*xs: Any) -> list[Any]:
         own = [xs[i] for i in at]
         carry = body(*own[k:], *xs[n + 1 :])
         return [*cond(*own[:k], *carry), *carry]
 
     types = dict(zip(at, [*cond.in_avals[:k], *body.in_avals], strict=False))
-    avals = [*cond.out_avals, *body.out_avals]
-    key = ("ask ahead", body, *at)
-    bodies = [
-        remembered(
-            cond, ("answer", *avals), lambda: stage_closed(lambda more, *_: [more], avals)
-        ),
-        remembered(
-            cond, key, lambda: stage_closed(step, [*(types[i] for i in range(n)), *avals])
-        ),
-    ]
-    groups = [[], list(distinct.values()), [*cond(*cond_consts, *first), *first], []]
-    operands = [x for group in groups for x in group]
-    return prim.bind(*operands, **loop.rebuild(params, bodies, groups))[1:]
+    avals = [*(types[i] for i in range(n)), *cond.out_avals, *body.out_avals]
+    return stage_closed(step, avals)
 
 
 class DischargedFunction:
@@ -398,32 +419,33 @@ def check_references(
 def is_final() -> bool:
     """Whether the discharged program runs next, and is not transformed first."""
     trace = STATE.trace
-    while isinstance(trace, (DischargeTrace, BatchTrace)):
+    while isinstance(trace, BatchTrace):
         trace = trace.parent
-    return trace is EVAL
+    return trace is EVAL or type(trace) is FinalDischargeTrace
 
 
 @hooks.discharge_jaxpr.fill
 def discharge_own_refs(closed: ClosedJaxpr) -> ClosedJaxpr:
     """Return the jaxpr with references made inside discharged; itself if there are none."""
     jaxpr = closed.jaxpr
-    discharged: Any = jaxpr.memo.get("discharge_own_refs")
-    if discharged is None:
-        discharged = False  # not the jaxpr, which would keep itself alive
-        if any(isinstance(p, MakingPrimitive) for p in {e.primitive for e in jaxpr.eqns}):
-            ins, n = [*jaxpr.constvars, *jaxpr.invars], len(jaxpr.constvars)
-            opened = Jaxpr([], ins, jaxpr.outvars, jaxpr.eqns, name=jaxpr.name)
-            new, _ = discharge_jaxpr(ClosedJaxpr(opened), [False] * len(ins))
-            j = new.jaxpr
-            constvars = [*j.constvars, *j.invars[:n]]
-            discharged = (
-                Jaxpr(constvars, j.invars[n:], j.outvars, j.eqns, name=j.name),
-                new.consts,
-            )
-        jaxpr.memo["discharge_own_refs"] = discharged
-    if discharged is False:
+    if not _makes_refs(jaxpr):
         return closed
-    return ClosedJaxpr(discharged[0], [*discharged[1], *closed.consts])
+    n = len(jaxpr.constvars)
+    new, _ = discharge_jaxpr(lift_consts(jaxpr), [False] * (n + len(jaxpr.invars)))
+    opened = _with_constants_after(new.jaxpr, n)
+    return ClosedJaxpr(opened, [*new.consts, *closed.consts])
+
+
+@cached_on_jaxpr
+def _makes_refs(jaxpr: Jaxpr) -> bool:
+    return any(isinstance(p, MakingPrimitive) for p in {e.primitive for e in jaxpr.eqns})
+
+
+@cached_on_jaxpr
+def _with_constants_after(jaxpr: Jaxpr, n: int) -> Jaxpr:
+    """Return the jaxpr with its first `n` inputs as its last constvars."""
+    constvars = [*jaxpr.constvars, *jaxpr.invars[:n]]
+    return jaxpr.replace(constvars=constvars, invars=jaxpr.invars[n:], arg_names=())
 
 
 class RulePrimitive(FunctionPrimitive):

@@ -152,6 +152,12 @@ class DischargeTrace(StageTrace):
     __slots__ = ()
 
 
+class FinalDischargeTrace(DischargeTrace):
+    """The trace of a discharged program that runs next, and is not transformed first."""
+
+    __slots__ = ()
+
+
 def is_recorded(ref: Ref) -> bool:
     """Whether operations on a reference are recorded now instead of executed."""
     home, trace = ref._home, STATE.trace

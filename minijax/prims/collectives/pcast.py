@@ -40,22 +40,15 @@ KINDS = ("varying", "unreduced", "reduced")
 # ------------------------------------------------------------------------- primitives
 
 
+@util.cached(4096, lambda: core.STATE.axes)  # which determine the order of names
 def moved(manual: ManualAxes, axes: Sequence[Any], old: str, new: str) -> ManualAxes:
     """Return manual axes with `axes` moved from `old` to `new` ('': invarying)."""
-    # The current axes determine the order of names.
-    key = manual, axes, old, new, core.STATE.axes
-    result = _MOVED.get(key, _MOVED)
-    if result is _MOVED:
-        axis_sets = {k: set(n) for k, n in manual._asdict().items()}
-        if old:
-            axis_sets[old].difference_update(axes)
-        if new:
-            axis_sets[new].update(axes)
-        result = util.remember(_MOVED, key, manual_axes(**axis_sets), 4096)
-    return result
-
-
-_MOVED: dict[Any, Any] = util.cache({})
+    axis_sets = {k: set(n) for k, n in manual._asdict().items()}
+    if old:
+        axis_sets[old].difference_update(axes)
+    if new:
+        axis_sets[new].update(axes)
+    return manual_axes(**axis_sets)
 
 
 def _cast(name: str, old: str, new: str) -> Primitive:

@@ -12,7 +12,6 @@ Source: the StableHLO specification, dot_general.  Next: ragged.py.
 
 from __future__ import annotations
 
-import functools
 import math
 from collections.abc import Sequence
 from typing import Any
@@ -20,7 +19,7 @@ from typing import Any
 import ml_dtypes
 
 from ...analysis.cost_model import widened
-from ...base import errors
+from ...base import errors, util
 from ...ir import core
 from ...ir.core import Primitive
 from ...ir.facts import Facts
@@ -50,7 +49,7 @@ DotDimensionNumbers = tuple[
 # ---------------------------------------------------------------------- type of results
 
 
-@functools.cache
+@util.cached(1024)
 def _rank(dtype: Any) -> tuple[Any, ...]:
     """Return a dtype's rank; the operand dtype of higher rank is the dtype of the product.
 
@@ -65,7 +64,7 @@ def _rank(dtype: Any) -> tuple[Any, ...]:
     return dtypes.is_complex(dtype), exponent, mantissa, bit_width(real_dtype), signed
 
 
-@functools.cache
+@util.cached(1024)
 def bit_width(dtype: Any) -> int:
     """Return the number of bits of one element of a real dtype."""
     if dtypes.is_bool(dtype):

@@ -12,13 +12,13 @@ Next: scatter.py, the other scatters.
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 from ...analysis.cost_model import copies
+from ...base import util
 from ...base.util import canonical_axis, named_after
 from ...ir import core
 from ...ir.core import Primitive
@@ -387,7 +387,7 @@ def index_take(src: Any, idxs: Any, axes: Any) -> Any:
 # ------------------------------------------------------ rules that all scatters share
 
 
-@functools.cache
+@util.cached(4096, core.tracing_context)
 def update_jaxpr_of(combine: Callable[..., Any], dtype: Any) -> Any:
     """Return the jaxpr of `combine(old, update)` on scalars of a dtype.
 

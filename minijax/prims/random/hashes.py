@@ -15,9 +15,9 @@ Key arrays are defined in key_arrays.py.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import lru_cache
 from typing import Any
 
+from ...base import util
 from ...ir.core import Primitive, unsupported
 from ...ir.jaxpr import ClosedJaxpr, Equation, Jaxpr, Var
 from ...types import dtypes
@@ -163,7 +163,7 @@ def _type(name: str, count: int) -> Callable[..., list[Any]]:
     return rule
 
 
-@lru_cache(maxsize=4096)
+@util.cached(4096)
 def _hash_jaxpr(rounds: Primitive, avals: tuple[Any, ...], outs: tuple[Any, ...]) -> Any:
     """Return the jaxpr of one hash, which lowering turns into a function.
 

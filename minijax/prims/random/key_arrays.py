@@ -12,11 +12,10 @@ surface/random/ defines distributions.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import lru_cache
 from math import prod
 from typing import Any
 
-from ...base import config
+from ...base import config, util
 from ...ir import core, hooks
 from ...ir.core import ByPlatform, Primitive, unsupported
 from ...ir.facts import CONSUMES, MAKES, READS, SPLITS, Facts
@@ -51,14 +50,13 @@ def map_keys(fun: Callable[..., Any], batch_shape: Sequence[int], *xs: Any) -> A
     return reshape(out, (*batch_shape, *core.aval_of(out).shape[1:]))
 
 
-@lru_cache(maxsize=2048)
+@util.cached(2048, core.tracing_context)
 def _lowering_jaxpr(
     fun: Callable[..., Any],
     impl: PRNGImpl,
     batch_shape: tuple[int, ...],
     avals: tuple[Any, ...],
     params: tuple[tuple[str, Any], ...],
-    setting,  # unused: it distinguishes the cache entries of different settings
 ) -> ClosedJaxpr:
     """Return the jaxpr of `fun` on the words of key arrays of shape `batch_shape`."""
     return stage_closed(
@@ -83,8 +81,8 @@ def lowering(
         impl = impl or keys.dtype.impl
         option = config.THREEFRY_PARTITIONABLE
         with option(option.value if partitionable is None else partitionable):
-            key = (fun, impl, batch_shape, avals, tuple(params.items()), config.trace_key())
-            return ctx.call(_lowering_jaxpr(*key), prim.name, operands)[0]
+            closed = _lowering_jaxpr(fun, impl, batch_shape, avals, tuple(params.items()))
+            return ctx.call(closed, prim.name, operands)[0]
 
     return rule
 

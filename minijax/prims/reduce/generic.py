@@ -52,30 +52,15 @@ __all__ = ("reduce_p", "reduce")
 
 # ------------------------------------------------------------------ the computation
 
+
 # By identity, since computations may be unhashable; weak, so as not to keep them alive.
-_staged = util.cache(
-    util.WeakIdentityCache("staged", lambda closed: not holds_functions(closed.jaxpr))
+@util.cached_by(
+    is_shareable=lambda closed: not holds_functions(closed.jaxpr), context=core.tracing_context
 )
-
-
 def staged_computation(
-    name: str, computation: Callable[..., Any], treedef: Any, cells: Sequence[Any]
+    computation: Callable[..., Any], name: str, treedef: Any, cells: Sequence[Any]
 ) -> ClosedJaxpr:
-    """Return the jaxpr of `computation(a, b)` on pytrees of scalars of types `cells`.
-
-    The jaxpr is cached as long as the function is alive.
-    """
-    key = (name, treedef, tuple(cells))
-    cached = _staged.of(computation)
-    jaxpr = cached.get(key)
-    if jaxpr is None:
-        jaxpr = cached[key] = _stage_computation(name, computation, treedef, cells)
-    return jaxpr
-
-
-def _stage_computation(
-    name: str, computation: Callable[..., Any], treedef: Any, cells: Sequence[Any]
-) -> ClosedJaxpr:
+    """Return the jaxpr of `computation(a, b)` on pytrees of scalars of types `cells`."""
     n = len(cells)
 
     def flat(*xs: Any) -> list[Any]:
@@ -332,7 +317,7 @@ def reduce(
     cells = [core.aval_of(v) for v in inits]
     # Check the types before the computation is staged on scalars of them.
     _reduce_type(*map(core.aval_of, xs), *cells, computation=None, jaxpr=None, dimensions=axes)
-    jaxpr = staged_computation("reduce", computation, treedef, cells)
+    jaxpr = staged_computation(computation, "reduce", treedef, cells)
     outs = reduce_p.bind(*xs, *inits, computation=computation, jaxpr=jaxpr, dimensions=axes)
     return tree.unflatten(treedef, outs)
 

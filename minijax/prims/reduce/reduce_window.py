@@ -196,7 +196,7 @@ def reduce_window(
     cells = [shaped((), core.aval_of(v).dtype) for v in inits]
     # Check the types before the computation is staged on scalars of them.
     _windows_abstract(*map(core.aval_of, (*xs, *inits)), jaxpr=None, consts=(), **params)
-    closed = staged_computation("reduce_window", computation, treedef, cells)
+    closed = staged_computation(computation, "reduce_window", treedef, cells)
     inits = [
         v if isinstance(v, Tracer) else cast(v, c.dtype)
         for v, c in zip(inits, cells, strict=True)

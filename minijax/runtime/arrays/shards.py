@@ -22,9 +22,6 @@ from ..sharding.shardings import (
 if TYPE_CHECKING:
     from ..backends.jaxlib_types import Buffer
 
-# (sharding, aval) -> the type of the shards, and their slices
-_indices: dict[Any, Any] = util.cache({})
-
 
 def shard_buffers(buffer: Buffer) -> list[Buffer]:
     """Return the single-device ArrayImpls of a sharded one, with their avals."""
@@ -76,16 +73,12 @@ def not_addressable_error() -> RuntimeError:
     )
 
 
+@util.cached(1024)
 def _shard_slices(sharding: Any, aval: Any) -> tuple[Any, list[tuple[slice, ...]]]:
     """Return the type of a value's shards, and their slices (none if it is replicated)."""
-    key = sharding, aval
-    cached = _indices.get(key)
-    if cached is None:
-        shard_aval = shaped(sharding.shard_shape(aval.shape), aval.dtype, aval.weak_type)
-        addressable = sharding.addressable_devices
-        slices = sharding.shard_slices(aval.shape)
-        indices = [slices[d] for d in sharding.devices if d in addressable]
-        if sharding.is_fully_replicated:
-            indices = []
-        cached = util.remember(_indices, key, (shard_aval, indices), 1024)
-    return cached  # type: ignore[no-any-return]
+    shard_aval = shaped(sharding.shard_shape(aval.shape), aval.dtype, aval.weak_type)
+    if sharding.is_fully_replicated:
+        return shard_aval, []
+    addressable = sharding.addressable_devices
+    slices = sharding.shard_slices(aval.shape)
+    return shard_aval, [slices[d] for d in sharding.devices if d in addressable]

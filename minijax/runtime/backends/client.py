@@ -22,7 +22,7 @@ import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from ...base import config, errors
+from ...base import config, errors, util
 from . import jaxlib_compat as compat
 from . import plugins
 from .cluster import state
@@ -505,7 +505,7 @@ def clear_backends() -> None:
     with _lock:
         _clients.clear()
         _default_name = None
-        _first_device.cache_clear()
+        _first_device.cache_clear()  # type: ignore[attr-defined]
 
 
 _backend = backend
@@ -582,7 +582,7 @@ def process_count(platform: str | Client | None = None) -> int:
     return 1 + max((d.process_index for d in backend(platform).devices()), default=0)
 
 
-@functools.lru_cache(maxsize=8)
+@util.cached(8)
 def _first_device(name: str) -> Any:
     return backend(name).local_devices()[0]
 

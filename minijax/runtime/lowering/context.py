@@ -32,7 +32,7 @@ from ...base import config, errors, option, util
 from ...base.source import Source
 from ...ir import core, hooks
 from ...ir.core import ByPlatform, Primitive
-from ...ir.jaxpr import ClosedJaxpr, Equation, Jaxpr, Literal
+from ...ir.jaxpr import ClosedJaxpr, Equation, Jaxpr, Literal, cached_on_jaxpr
 from ...ir.names import within
 from ...passes.batch import Axis, batch_flat, move_lane, no_name
 from ...passes.stage import stage
@@ -687,18 +687,13 @@ def captured_consts(closed: ClosedJaxpr) -> list[Any]:
             continue
         if getattr(c, "shape", ()) or dtypes.is_extended(getattr(c, "dtype", None)):
             consts[id(c)] = c
-    _captured_inside(closed.jaxpr, consts)
+    consts.update(_captured_inside(closed.jaxpr))
     return list(consts.values())
 
 
-def _captured_inside(jaxpr: Jaxpr, consts: dict[int, Any]) -> None:
-    below = jaxpr.memo.get("captured_consts")
-    if below is None:
-        below = {}
-        for inner in closed_jaxprs_in(jaxpr):
-            below.update((id(c), c) for c in captured_consts(inner))
-        jaxpr.memo["captured_consts"] = below
-    consts.update(below)
+@cached_on_jaxpr
+def _captured_inside(jaxpr: Jaxpr) -> dict[int, Any]:
+    return {id(c): c for inner in closed_jaxprs_in(jaxpr) for c in captured_consts(inner)}
 
 
 # ------------------------------------------------------------------------ equations
@@ -749,15 +744,13 @@ def _literal(ctx: Lowering, a: Literal, seen: dict[Any, Any]) -> Any:
     return value
 
 
+@cached_on_jaxpr
 def has_explicit_shardings(jaxpr: Jaxpr) -> bool:
     """Whether the type of any value in a jaxpr has an explicit sharding."""
-    cached = jaxpr.memo.get("has_explicit_shardings")
-    if cached is None:
-        values = (*jaxpr.invars, *jaxpr.constvars, *(v for e in jaxpr.eqns for v in e.outs))
-        cached = jaxpr.memo["has_explicit_shardings"] = any(
-            v.aval.type_sharding.explicit is not None for v in values
-        ) or any(has_explicit_shardings(p.jaxpr) for p in closed_jaxprs_in(jaxpr))
-    return bool(cached)
+    values = (*jaxpr.invars, *jaxpr.constvars, *(v for e in jaxpr.eqns for v in e.outs))
+    return any(v.aval.type_sharding.explicit is not None for v in values) or any(
+        has_explicit_shardings(p.jaxpr) for p in closed_jaxprs_in(jaxpr)
+    )
 
 
 def check_one_device(jaxpr: Jaxpr) -> None:
@@ -817,15 +810,12 @@ def _emit_stored(
     return [ctx.stored(x) if v in stored else x for x, v in zip(out, eqn.outs, strict=True)]
 
 
+@cached_on_jaxpr
 def has_keys(jaxpr: Jaxpr) -> bool:
     """Whether any value in a jaxpr has an extended dtype, such as that of keys."""
-    cached = jaxpr.memo.get("has_keys")
-    if cached is None:
-        avals = {v.aval for eqn in jaxpr.eqns for v in eqn.outs}
-        avals.update(v.aval for v in (*jaxpr.invars, *jaxpr.constvars))
-        kinds = {getattr(a, "dtype", None) for a in avals}
-        cached = jaxpr.memo["has_keys"] = any(map(dtypes.is_extended, kinds))
-    return bool(cached)
+    avals = {v.aval for eqn in jaxpr.eqns for v in eqn.outs}
+    avals.update(v.aval for v in (*jaxpr.invars, *jaxpr.constvars))
+    return any(map(dtypes.is_extended, {getattr(a, "dtype", None) for a in avals}))
 
 
 def emit_equation(ctx: Lowering, eqn: Equation, values: list[MlirValue]) -> Any:

@@ -11,7 +11,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ...base import errors
-from ...ir.jaxpr import Jaxpr, closed_jaxprs
+from ...ir.jaxpr import Jaxpr, cached_on_jaxpr, closed_jaxprs
 from ...ir.regions import Branches, Loop
 
 if TYPE_CHECKING:
@@ -47,15 +47,13 @@ def is_deep(jaxpr: Jaxpr) -> bool:
     return bool(deep_programs) and nesting(jaxpr) > MAX_DEPTH
 
 
+@cached_on_jaxpr
 def nesting(jaxpr: Jaxpr) -> int:
     """Return the nesting depth of loops and branches."""
-    depth = jaxpr.memo.get("nesting")
-    if depth is None:
-        depth = 0
-        for eqn in jaxpr.eqns:
-            regions = eqn.primitive.regions
-            own = regions is None or isinstance(regions, Loop | Branches)
-            for p in closed_jaxprs(eqn.params):
-                depth = max(depth, own + nesting(p.jaxpr))
-        jaxpr.memo["nesting"] = depth
-    return int(depth)
+    depth = 0
+    for eqn in jaxpr.eqns:
+        regions = eqn.primitive.regions
+        own = regions is None or isinstance(regions, Loop | Branches)
+        for p in closed_jaxprs(eqn.params):
+            depth = max(depth, own + nesting(p.jaxpr))
+    return depth

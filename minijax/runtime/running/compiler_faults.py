@@ -12,7 +12,6 @@ fault. When it fails, that jaxlib has fixed the fault, and the row gets its `bef
 
 from __future__ import annotations
 
-import functools
 import math
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -20,6 +19,7 @@ from typing import Any, NamedTuple
 from jaxlib.mlir import ir
 from jaxlib.mlir._mlir_libs import _stablehlo as hlo
 
+from ...base import util
 from ..backends import jaxlib_compat as compat
 
 
@@ -251,7 +251,7 @@ def applies(fault: Fault, platform: str, release: tuple[int, ...]) -> bool:
     return platform in fault.platforms and (before is None or release < before)
 
 
-@functools.cache
+@util.cached(1024)
 def _cured_by_options(platform: str) -> tuple[tuple[bytes, Any, Any], ...]:
     """Return mark, pattern and options of this platform's faults; each pattern once."""
     by_pattern = {

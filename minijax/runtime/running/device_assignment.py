@@ -17,7 +17,7 @@ import numpy as np
 
 from ...analysis.contents import contents
 from ...base import config, errors
-from ...ir.jaxpr import Jaxpr, closed_jaxprs
+from ...ir.jaxpr import Jaxpr, cached_on_jaxpr, closed_jaxprs
 from ...types import dtypes
 from ...types.avals import shaped
 from ..arrays import array as arrays
@@ -107,27 +107,23 @@ def _single_placement(values: Sequence[Any]) -> Placement | None:
     return None if has_default else placement
 
 
+@cached_on_jaxpr
 def shardings_in(jaxpr: Jaxpr) -> tuple[tuple[str, Any], ...]:
     """Return the shardings inside a program, each with a description: one for each list of
     devices."""
-    memo = jaxpr.memo
-    if "shardings" not in memo:
-        by_devices: dict[Any, tuple[str, Any]] = {}
-        for x in contents(jaxpr):
-            sharding = NamedSharding(x, PartitionSpec()) if isinstance(x, Mesh) else x
-            if isinstance(sharding, DEVICE_SHARDINGS) and sharding.devices:
-                named_sharding = f"{_primitive_holding(jaxpr, x)} inside jit", sharding
+    by_devices: dict[Any, tuple[str, Any]] = {}
+    for x in contents(jaxpr):
+        sharding = NamedSharding(x, PartitionSpec()) if isinstance(x, Mesh) else x
+        if isinstance(sharding, DEVICE_SHARDINGS) and sharding.devices:
+            named_sharding = f"{_primitive_holding(jaxpr, x)} inside jit", sharding
+            by_devices.setdefault((sharding.devices, type(sharding) is OneOf), named_sharding)
+        for inner in closed_jaxprs({"": x}):
+            for named_sharding in shardings_in(inner.jaxpr):
                 by_devices.setdefault(
-                    (sharding.devices, type(sharding) is OneOf), named_sharding
+                    (named_sharding[1].devices, type(named_sharding[1]) is OneOf),
+                    named_sharding,
                 )
-            for inner in closed_jaxprs({"": x}):
-                for named_sharding in shardings_in(inner.jaxpr):
-                    by_devices.setdefault(
-                        (named_sharding[1].devices, type(named_sharding[1]) is OneOf),
-                        named_sharding,
-                    )
-        memo["shardings"] = tuple(by_devices.values())
-    return memo["shardings"]  # type: ignore[no-any-return]
+    return tuple(by_devices.values())
 
 
 def _primitive_holding(jaxpr: Jaxpr, x: Any) -> str:

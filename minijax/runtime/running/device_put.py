@@ -272,23 +272,15 @@ class _Division(NamedTuple):
     are_distinct: bool
 
 
-# (sharding, shape) -> the division
-_divisions: dict[Any, _Division] = util.cache({})
-
-
+@util.cached(1024)
 def _division(sharding: Any, shape: tuple[int, ...]) -> _Division:
-    key = sharding, shape
-    cached = _divisions.get(key)
-    if cached is None:
-        slices = sharding.devices_indices_map(shape)
-        addressable = sharding.addressable_devices
-        devices = [d for d in sharding.devices if d in addressable]
-        indices = [slices[d] for d in devices]
-        # Shards of one sharding are equal or have no element in common.
-        are_distinct = len(set(map(_bounds, indices))) == len(indices) and 0 not in shape
-        cached = _Division(devices, indices, sharding.cpp_sharding(len(shape)), are_distinct)
-        util.remember(_divisions, key, cached, _MOST_DIRECT)
-    return cached
+    slices = sharding.devices_indices_map(shape)
+    addressable = sharding.addressable_devices
+    devices = [d for d in sharding.devices if d in addressable]
+    indices = [slices[d] for d in devices]
+    # Shards of one sharding are equal or have no element in common.
+    are_distinct = len(set(map(_bounds, indices))) == len(indices) and 0 not in shape
+    return _Division(devices, indices, sharding.cpp_sharding(len(shape)), are_distinct)
 
 
 def _bounds(index: tuple[slice, ...]) -> tuple[Any, ...]:

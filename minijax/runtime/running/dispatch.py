@@ -20,7 +20,15 @@ from ...analysis.contents import closed_jaxprs_in
 from ...base import config, errors, option, source, util
 from ...ir import core, hooks
 from ...ir.core import STATE, Primitive, host_driven
-from ...ir.jaxpr import ClosedJaxpr, Equation, Jaxpr, Var, eval_jaxpr, sub_jaxprs
+from ...ir.jaxpr import (
+    ClosedJaxpr,
+    Equation,
+    Jaxpr,
+    Var,
+    cached_on_jaxpr,
+    eval_jaxpr,
+    sub_jaxprs,
+)
 from ...passes.dce import dce_jaxpr
 from ...passes.stage import abstract
 from ...types import dtypes
@@ -309,14 +317,14 @@ def is_host_driven(jaxpr: Jaxpr) -> bool:
 
 def drives_devices(jaxpr: Jaxpr) -> bool:
     """Whether a program contains a primitive that cannot be part of a compiled program."""
-    if not host_driven:
-        return False
-    cached = jaxpr.memo.get("host_driven")
-    if cached is None:
-        cached = jaxpr.memo["host_driven"] = any(
-            eqn.primitive in host_driven for eqn in jaxpr.eqns
-        ) or any(drives_devices(p.jaxpr) for p in closed_jaxprs_in(jaxpr))
-    return bool(cached)
+    return bool(host_driven) and _drives_devices(jaxpr)
+
+
+@cached_on_jaxpr
+def _drives_devices(jaxpr: Jaxpr) -> bool:
+    return any(eqn.primitive in host_driven for eqn in jaxpr.eqns) or any(
+        drives_devices(p.jaxpr) for p in closed_jaxprs_in(jaxpr)
+    )
 
 
 # ---------------------------------------------------------------------------- NaN checks

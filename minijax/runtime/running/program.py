@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 
 from ...base import config, errors, log, monitoring
 from ...ir import hooks
-from ...ir.jaxpr import ClosedJaxpr
+from ...ir.jaxpr import ClosedJaxpr, Jaxpr, cached_on_jaxpr
 from ...passes.dce import dce_jaxpr
 from ...types.type_sharding import UNSHARDED
 from ..arrays import array as arrays
@@ -293,21 +293,21 @@ def drop_unused(closed: ClosedJaxpr, keep_unused: bool) -> tuple[ClosedJaxpr, li
     jaxpr = closed.jaxpr
     if keep_unused:
         return closed, list(range(len(jaxpr.invars)))
-    cached = jaxpr.memo.get("needed")
-    if cached is None:
-        live, used = dce_jaxpr(jaxpr, [True] * len(jaxpr.outvars))
-        if any(map(_has_explicit_sharding, jaxpr.outvars)) and not any(
-            map(_has_explicit_sharding, live.invars)
-        ):
-            first = next(filter(_has_explicit_sharding, jaxpr.invars), None)
-            keep = [v is first for v in jaxpr.invars]
-            live, used = dce_jaxpr(jaxpr, [True] * len(jaxpr.outvars), keep)
-        cached = jaxpr.memo["needed"] = (
-            jaxpr if all(used) else live,
-            [i for i, u in enumerate(used) if u],
-        )
-    live, kept_indices = cached
-    return (closed if live is jaxpr else ClosedJaxpr(live, closed.consts)), kept_indices
+    live, kept_indices = _needed(jaxpr)
+    return (closed if live is None else ClosedJaxpr(live, closed.consts)), kept_indices
+
+
+@cached_on_jaxpr
+def _needed(jaxpr: Jaxpr) -> tuple[Jaxpr | None, list[int]]:
+    """Return the program without unused inputs, None if there are none; and the others."""
+    live, used = dce_jaxpr(jaxpr, [True] * len(jaxpr.outvars))
+    if any(map(_has_explicit_sharding, jaxpr.outvars)) and not any(
+        map(_has_explicit_sharding, live.invars)
+    ):
+        first = next(filter(_has_explicit_sharding, jaxpr.invars), None)
+        keep = [v is first for v in jaxpr.invars]
+        live, used = dce_jaxpr(jaxpr, [True] * len(jaxpr.outvars), keep)
+    return None if all(used) else live, [i for i, u in enumerate(used) if u]
 
 
 def _has_explicit_sharding(atom: Any) -> bool:

@@ -7,7 +7,6 @@ mesh (`set_mesh`), to which a bare `PartitionSpec` refers. Next: shardings.py.
 from __future__ import annotations
 
 import enum
-import functools
 import math
 import threading
 import warnings
@@ -18,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from ...base import config, errors
+from ...base import config, errors, util
 from ...ir.core import EVAL, STATE
 from ..backends import client
 
@@ -427,7 +426,7 @@ def mesh_of_specs(entered: bool = False) -> Any:
     return mesh if is_usable else None
 
 
-@functools.lru_cache(1024)
+@util.cached(1024)
 def with_manual_axes(mesh: AbstractMesh, manual: frozenset[Any]) -> AbstractMesh:
     """Return the mesh as seen by functions in which these axes are manual."""
     return mesh.update_axis_types(dict.fromkeys(manual, AxisType.Manual))

@@ -13,7 +13,7 @@ import functools
 from collections.abc import Sequence
 from typing import Any
 
-from ...base import errors
+from ...base import errors, util
 from ...control.calls.jit import composite
 from ...ir import core
 from ...ir.core import EVAL, STATE
@@ -132,7 +132,7 @@ def _letters(labels: Any, names: dict[Any, str]) -> str:
 # ------------------------------------------------------------------------------ parsing
 
 
-@functools.lru_cache(maxsize=4096)
+@util.cached(4096)
 def parse(subscripts: str, ranks: tuple[int, ...]) -> tuple[tuple[str, ...], str]:
     """Return the labels of each operand and of the result, with `...` written out."""
     text = subscripts.replace(" ", "")

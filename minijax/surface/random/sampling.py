@@ -9,12 +9,12 @@ equal JAX's, bit for bit.
 from __future__ import annotations
 
 import math
-from functools import lru_cache
 from typing import Any
 
 import ml_dtypes
 import numpy as np
 
+from ...base import util
 from ...control.calls.jit import composite
 from ...ir.core import aval_of
 from ...prims import dtype_arguments
@@ -101,7 +101,7 @@ def bits(key: Any, shape: Any = (), dtype: Any = None, *, out_sharding: Any = No
 # ----------------------------------------------------------------------------- uniform
 
 
-@lru_cache(maxsize=64)
+@util.cached(64)
 def _layout(dtype: Any) -> tuple[int, int, Any]:
     """Return the number of bits to draw for a float dtype, the number to drop, and the
     bits of 1."""
@@ -207,7 +207,7 @@ def uniform(
 # ------------------------------------------------------------------------------ normal
 
 
-@lru_cache(maxsize=64)
+@util.cached(64)
 def above_minus_one(dtype: Any) -> Any:
     one = np.ones((), dtype)
     return np.nextafter(-one, np.zeros((), dtype))[()]

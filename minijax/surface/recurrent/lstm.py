@@ -26,10 +26,11 @@ import numpy as np
 from ...api.autodiff import jvp
 from ...api.vjp import vjp
 from ...api.vmap import vmap
-from ...base import config, errors
+from ...base import errors, util
 from ...control.calls.jit import jit
 from ...control.loop_functions.scan import scan
 from ...control.rules.custom_vjp import custom_vjp
+from ...ir import core
 from ...ir.core import Primitive
 from ...ir.jaxpr import ClosedJaxpr
 from ...passes.ad_util import Zero
@@ -280,11 +281,11 @@ def run_backward(dy, dh, dc, x, h_0, c_0, w, y, reserve_space, lengths, **params
     return [*vjp_fun([dy, dh, dc])]
 
 
-@functools.lru_cache(maxsize=256)
+@util.cached(256, core.tracing_context)
 def program(
-    fun: Callable[..., Any], avals: tuple[Any, ...], params: tuple[Any, ...], setting: Any
+    fun: Callable[..., Any], avals: tuple[Any, ...], params: tuple[Any, ...]
 ) -> ClosedJaxpr:
-    """Return the jaxpr of a function for these types and params, under these settings."""
+    """Return the jaxpr of a function for these types and params."""
     return stage_closed(lambda *xs: fun(*xs, **dict(params)), avals, text="lowering")
 
 
@@ -311,9 +312,8 @@ def defined_by(prim: Primitive, fun: Callable[..., Any]) -> None:
         return out, [0] * len(out)
 
     def rule_lower(ctx: Any, *operands: Any, **params: Any) -> Any:
-        # Settings affect the jaxpr (default dtypes, precision), so they belong to the key.
-        key = (tuple(ctx.avals_in), tuple(params.items()), config.trace_key())
-        return ctx.call(program(fun, *key), prim.name, operands)
+        closed = program(fun, tuple(ctx.avals_in), tuple(params.items()))
+        return ctx.call(closed, prim.name, operands)
 
     prim.jvp, prim.batch, prim.lower = rule_jvp, rule_batch, rule_lower
 

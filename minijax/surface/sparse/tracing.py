@@ -18,7 +18,7 @@ from ...base.util import split_list
 from ...ir.core import STATE, Primitive, Trace, Tracer, aval_of, under
 from ...ir.jaxpr import ClosedJaxpr, eval_jaxpr
 from ...ir.regions import Loop, Region
-from ...passes.stage import cached_on_jaxpr, stage_closed
+from ...passes.stage import remembered, stage_closed
 from ...types.avals import shaped
 from .bcoo import BCOO
 from .bcsr import BCSR
@@ -162,7 +162,7 @@ def sparse_jaxpr(closed: ClosedJaxpr, in_tree: Any, avals: Any) -> tuple[ClosedJ
     return _sparse_jaxpr(closed, in_tree, tuple(avals))
 
 
-@cached_on_jaxpr
+@remembered
 def _sparse_jaxpr(
     closed: ClosedJaxpr, in_tree: Any, avals: tuple[Any, ...]
 ) -> tuple[ClosedJaxpr, Any]:

@@ -182,3 +182,13 @@ def test_no_two_values_share_what_may_be_given_away(make):
     first.delete()
     third = make()
     assert not second.is_deleted() and not third.is_deleted()
+
+
+def test_a_mapped_function_donates_as_before():
+    """The lanes of a donated argument are donated; tangents, which are new, are not."""
+    donating = mj.jit(lambda x: x + 1, donate_argnums=0)
+    x = jnp.ones((3, 2)) + 0
+    mj.vmap(donating)(x)
+    assert x.is_deleted()
+    (eqn,) = mj.make_jaxpr(lambda x: mj.jvp(donating, (x,), (x,)))(jnp.ones(2)).eqns
+    assert eqn.params["donated_invars"] == (False, False)

@@ -15,7 +15,6 @@ Next: sylvester.py.
 
 from __future__ import annotations
 
-import functools
 import math
 from collections.abc import Callable
 from typing import Any
@@ -23,7 +22,7 @@ from typing import Any
 import numpy as np
 
 from ....api.autodiff import jvp
-from ....base import errors
+from ....base import errors, util
 from ....control.branches.cond_functions import cond
 from ....control.calls.jit import composite
 from ....control.loop_functions.while_loop import fori_loop
@@ -49,7 +48,7 @@ __all__ = ("expm", "expm_frechet", "funm", "sqrtm")
 _DEGREES = {dtypes.float32: (7, 3.925724783138660), dtypes.float64: (13, 5.371920351148152)}
 
 
-@functools.cache
+@util.cached(1024)
 def _coefficients(degree: int) -> tuple[float, ...]:
     """Return the coefficients of the numerator of the diagonal Padé approximant of exp, as
     integers: (2m - j)! / (m - j)! j!, divided by m!, so that the last is 1."""

@@ -19,7 +19,7 @@ import ml_dtypes
 import numpy as np
 
 from ....api.autodiff import jvp
-from ....base import errors
+from ....base import errors, util
 from ....control.calls.jit import composite
 from ....control.loop_functions.while_loop import fori_loop, while_loop
 from ....control.rules.custom_jvp import custom_jvp
@@ -85,7 +85,7 @@ def _dense(d: Any, e: Any, first: int, last: int) -> tuple[Any, Any]:
 
 
 # Cached, because a new function object in each call would be traced and compiled again.
-@functools.lru_cache(maxsize=256)
+@util.cached(256)
 def _values(first: int, last: int, tol: float | None) -> Any:
     @custom_jvp
     def values(d: Any, e: Any) -> Any:

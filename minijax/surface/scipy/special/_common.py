@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from ....api.vjp import vjp
-from ....base import errors
+from ....base import errors, util
 from ....control.calls.jit import composite, jit
 from ....control.rules.custom_jvp import SymbolicZero, custom_jvp
 from ....ir.core import aval_of
@@ -192,7 +192,7 @@ def chebyshev(t: Any, coefficients: tuple[float, ...]) -> Any:
     return polynomial(t, _powers(coefficients, dtype_of(t)))
 
 
-@functools.cache
+@util.cached(1024)
 def _powers(coefficients: tuple[float, ...], dtype: Any) -> tuple[float, ...]:
     """Return the power series of a Chebyshev sum; its coefficients decrease as well."""
     # The recurrence T_k+1 = 2t T_k - T_k-1 cancels: use integer multiples of 2^-120.

@@ -15,6 +15,7 @@ import math
 import operator
 from typing import Any
 
+from ....base import util
 from ....control.arguments import concrete_or_error
 from ....control.loop_functions.scan import scan
 from ....types.avals import shaped
@@ -32,7 +33,7 @@ def _array(x: Any, like: Any) -> Any:
         return from_host(np.asarray(x).astype(dtype), shaped(np.shape(x), dtype))
 
 
-@functools.cache
+@util.cached(1024)
 def _recurrence(last: int, normalized: bool) -> tuple[Any, Any, Any]:
     """Return the coefficients for each degree n and order m:
     P_n = a (z P_(n-1) - b P_(n-2)), P_n^n = c s^n."""

@@ -9,10 +9,10 @@ Next: bessel.py.
 
 from __future__ import annotations
 
-import functools
 import math
 from typing import Any
 
+from ....base import util
 from ....types.avals import shaped
 from ...numpy._common import from_host
 from ._common import *
@@ -23,7 +23,7 @@ __all__ = ("owens_t",)
 ROOT_HALF = math.sqrt(0.5)
 
 
-@functools.cache
+@util.cached(1024)
 def _rule(points: int) -> tuple[Any, Any]:
     """Return the positive half of the Gauss-Legendre rule on [-1, 1].
 

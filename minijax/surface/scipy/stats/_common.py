@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 
 from ....api.autodiff import jvp
-from ....base import errors
+from ....base import errors, util
 from ....control.calls.jit import composite
 from ....control.rules.custom_jvp import SymbolicZero, custom_jvp
 from ....ir.core import aval_of
@@ -410,7 +410,7 @@ def distribution(
     return out
 
 
-@functools.cache
+@util.cached(1024)
 def _forwarder(names: tuple[str, ...]) -> Any:
     """Return a function that wraps a callable in a lambda with these parameters."""
     defaults = {"loc": "=0", "scale": "=1"}
