@@ -263,7 +263,7 @@ def aval_like(x: Value) -> Aval:
     if isinstance(x, AbstractValue):
         return x
     if isinstance(x, ShapeDtypeStruct):
-        aval = shaped(tuple(x.shape), dtypes.canonical(x.dtype), x.weak_type)
+        aval: Aval = shaped(tuple(x.shape), dtypes.canonical(x.dtype), x.weak_type)
         aval = aval_with_sharding(aval, x.sharding)
         if x.manual_axis_type is not None:
             aval = aval.update(manual=to_manual_axes(x.manual_axis_type, core.typed_axes()))

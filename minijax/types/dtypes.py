@@ -152,7 +152,7 @@ def canonical(dtype: DTypeLike) -> DType:
     return dtype if config.X64.value else narrow(dtype)
 
 
-def narrow(dtype: np.dtype[Any]) -> np.dtype[Any]:
+def narrow(dtype: DType) -> DType:
     """Return the 32-bit counterpart of a 64-bit dtype; others unchanged."""
     return _TO_32.get(dtype, dtype)
 

@@ -305,7 +305,7 @@ def _mesh_fields(mesh: AbstractMesh) -> Fields:
 
 
 def _mesh(table: Table) -> AbstractMesh:
-    types = tuple(_AXIS_TYPES[t] for t in table.numbers(2, "b"))
+    types: Any = tuple(_AXIS_TYPES[t] for t in table.numbers(2, "b"))
     device_table, device = table.table(3), None
     if device_table is not None:
         cores = device_table.number(1, "I") or None

@@ -12,11 +12,14 @@ from __future__ import annotations
 import traceback
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ..backends import jaxlib_compat as compat
+
+if TYPE_CHECKING:
+    from ...types.aliases import Aval
 
 
 class Failures:
@@ -28,7 +31,9 @@ class Failures:
         # A callback cannot tell which run it belongs to, so all runs in progress fail.
         self.runs: dict[int, list[BaseException]] = {}
 
-    def caught(self, call: Callable[..., Any], avals: Sequence[Any]) -> Any:
+    def caught(
+        self, call: Callable[..., Any], avals: Sequence[Aval | None]
+    ) -> Callable[..., Any]:
         """Return a callback that records its failure and then returns zeros of types
         `avals`."""
 

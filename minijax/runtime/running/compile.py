@@ -15,12 +15,19 @@ import platform as host_platform
 import struct
 import time
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ...base import config, errors, monitoring, option, util
 from ..backends import client as clients
 from ..backends import jaxlib_compat as compat
 from . import compiler_faults, compiler_passes, cross_process_checks, disk_cache
+
+if TYPE_CHECKING:
+    from os import PathLike
+
+    from jaxlib.mlir import ir
+
+    from ..backends.jaxlib_types import CompileOptions, Device, Executable
 
 # Marks programs that refer to objects of this process; they are not cached on disk.
 OF_THIS_PROCESS = "minijax:of-this-process:"
@@ -57,7 +64,7 @@ def _machine_key() -> bytes:
     return "\0".join([jaxlib.__version__, cpu, *env]).encode()
 
 
-def cache_key(bytecode: bytes, options: Any, devices: Sequence[Any]) -> str:
+def cache_key(bytecode: bytes, options: CompileOptions, devices: Sequence[Device]) -> str:
     """Return the name of a program in the disk cache."""
     client = devices[0].client
     digest = hashlib.blake2b(bytecode, digest_size=20)
@@ -86,7 +93,7 @@ def _cache() -> disk_cache.DiskCache | None:
     return _caches[key]
 
 
-def set_cache_dir(path: Any) -> None:
+def set_cache_dir(path: str | PathLike[str] | None) -> None:
     """Set the directory in which compiled programs are cached on disk.
 
     Args:
@@ -120,7 +127,7 @@ def reset_cache() -> None:
     _recent.clear()
 
 
-def module_bytes(module: Any) -> bytes:
+def module_bytes(module: ir.Module) -> bytes:
     """Return the module as bytecode without locations."""
     from jaxlib.mlir import passmanager
 
@@ -130,7 +137,7 @@ def module_bytes(module: Any) -> bytes:
         return bytecode_of(clone)
 
 
-def bytecode_of(operation: Any) -> bytes:
+def bytecode_of(operation: ir.Operation | ir.OpView) -> bytes:
     """Return an operation as bytecode."""
     out = io.BytesIO()
     operation.write_bytecode(out)
@@ -145,8 +152,8 @@ def _is_local(devices: Sequence[Any]) -> bool:
 
 @option.recorded
 def compile_module(
-    module: Any,
-    devices: Sequence[Any],
+    module: ir.Module,
+    devices: Sequence[Device],
     *,
     replicas: int = 1,
     partitions: int = 1,
@@ -154,7 +161,7 @@ def compile_module(
     overrides: dict[str, Any] | None = None,
     has_locations: bool = True,
     is_aot: bool = False,
-) -> Any:
+) -> Executable:
     """Compile a module for `devices`, or load it from the disk cache.
 
     is_aot: whether the program is compiled ahead of time. It may never run, so other
@@ -190,11 +197,11 @@ def compile_module(
     # An executable holds its callbacks' functions, so an equal program needs its own.
     own = bool(callbacks or compiler_passes.registered)
     if not own and (cached := _recent.get(recent)) is not None:
-        return cached
+        return cached  # type: ignore[no-any-return]
     executable = _compile_or_load(client, module, device_list, options, cache, key, callbacks)
     if own:
-        return executable
-    return util.remember(_recent, recent, executable, _RECENT)
+        return executable  # type: ignore[no-any-return]
+    return util.remember(_recent, recent, executable, _RECENT)  # type: ignore[no-any-return]
 
 
 def _compile(
@@ -205,7 +212,12 @@ def _compile(
     )
 
 
-def compile_anew(module: Any, devices: Sequence[Any], partitions: int, overrides: Any) -> Any:
+def compile_anew(
+    module: ir.Module,
+    devices: Sequence[Device],
+    partitions: int,
+    overrides: dict[str, Any] | None,
+) -> Executable:
     """Compile a module without the caches: a loaded executable cannot be serialized again."""
     client = devices[0].client
     overrides = compiler_faults.overrides_for(
@@ -216,10 +228,10 @@ def compile_anew(module: Any, devices: Sequence[Any], partitions: int, overrides
     )
     statistics.compiled += 1
     device_list = compat.DeviceList(tuple(devices))
-    return _compile(client, module, device_list, options)
+    return _compile(client, module, device_list, options)  # type: ignore[no-any-return]
 
 
-def cost_of(executable: Any) -> Any:
+def cost_of(executable: Executable) -> dict[str, float]:
     """Return XLA's estimate of a program's cost, as a dict."""
     try:
         return executable.cost_analysis()
@@ -228,7 +240,7 @@ def cost_of(executable: Any) -> Any:
             raise
         (module,) = executable.hlo_modules()
         # For compile-only devices, the CPU client counts the operations.
-        return compat._jax.hlo_module_cost_analysis(clients.backend("cpu"), module)
+        return compat._jax.hlo_module_cost_analysis(clients.backend("cpu"), module)  # type: ignore[no-any-return]
 
 
 # The most recent executables by key: an equal program traced again is not compiled again.
@@ -334,5 +346,5 @@ def _check_contents(
         )
 
 
-def _text(executable: Any) -> str:
+def _text(executable: Executable) -> str:
     return "\n".join(m.to_string() for m in executable.hlo_modules())

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ...base import config, util
 from ...base.tracebacks import is_refusal
@@ -31,6 +31,10 @@ from ..sharding import placement as placements
 from ..sharding.placement import Placement
 from . import dispatch
 from .program import Options, Program, Request
+
+if TYPE_CHECKING:
+    from ...ir.core import Rule
+    from ...types.aliases import Params, Value
 
 
 class CompiledRule(NamedTuple):
@@ -65,7 +69,7 @@ def _is_simple(prim: Primitive) -> bool:
 
 def _run(
     make: Make,
-    needed: Any,
+    needed: Rule | None,
     prim: Primitive,
     flags: tuple[Any, ...],
     buffers: list[Any],
@@ -185,7 +189,7 @@ def _jvp_rule(prim: Primitive, flags: Any, avals: Any, params: Any) -> tuple[Clo
 
 
 def evaluate_jvp(
-    prim: Primitive, primals: Sequence[Any], tangents: Sequence[Any], params: Any
+    prim: Primitive, primals: Sequence[Any], tangents: Sequence[Any], params: Params
 ) -> tuple[Any, Any] | None:
     """Return the result and its tangent; None if the caller must apply the rule itself."""
     flags = []
@@ -210,7 +214,7 @@ def _linearized_rule(
 
 
 def evaluate_linearized(
-    prim: Primitive, primals: Sequence[Any], tangents: Sequence[Any], params: Any
+    prim: Primitive, primals: Sequence[Any], tangents: Sequence[Any], params: Params
 ) -> tuple[Any, Any, list[Any]] | None:
     """Return the result, the linear part as a jaxpr (None: it is zero), and the residuals,
     its first inputs; None if the caller must apply the rule itself."""
@@ -254,7 +258,7 @@ def _transpose_rule(
 
 
 def evaluate_transpose(
-    prim: Primitive, ct: Any, args: Sequence[Any], params: Any
+    prim: Primitive, ct: Value, args: Sequence[Any], params: Params
 ) -> list[Any] | None:
     """Return the cotangents of operands; None if the caller must apply the rule itself."""
     flags: list[Any] = []
@@ -292,7 +296,7 @@ def _batch_rule(
 
 
 def evaluate_batched(
-    prim: Primitive, axis: Axis, vals: Sequence[Any], dims: Sequence[Any], params: Any
+    prim: Primitive, axis: Axis, vals: Sequence[Any], dims: Sequence[Any], params: Params
 ) -> tuple[Any, Any] | None:
     """Return the result for all lanes, and its lane axis; None if the caller must apply the
     rule itself."""

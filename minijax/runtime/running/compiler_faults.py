@@ -63,7 +63,7 @@ def _axes_of_dot(op: Any) -> tuple[Any, Any, Any, Any]:
     )
 
 
-def is_narrow_dot(op: Any) -> bool:
+def is_narrow_dot(op: ir.Operation) -> bool:
     """Whether an operation is a product whose fused reduction may be wrong."""
     if op.name not in ("stablehlo.dot_general", "stablehlo.dot"):
         return False
@@ -81,7 +81,7 @@ def is_narrow_dot(op: Any) -> bool:
     return bool(summed <= _SHORT_SUM and max(free) >= _LONG_AXIS)
 
 
-def is_wide_reduction(op: Any) -> bool:
+def is_wide_reduction(op: ir.Operation) -> bool:
     """Whether an operation reduces an array of more axes than the library supports."""
     if op.name != "stablehlo.reduce":
         return False
@@ -92,7 +92,7 @@ def is_wide_reduction(op: Any) -> bool:
 _LARGE_STACK = 4096
 
 
-def is_large_stack(op: Any) -> bool:
+def is_large_stack(op: ir.Operation) -> bool:
     """Whether an operation calls LAPACK for a large stack of matrices."""
     if op.name != "stablehlo.custom_call" or not len(op.operands):
         return False
@@ -263,7 +263,7 @@ def _cured_by_options(platform: str) -> tuple[tuple[bytes, Any, Any], ...]:
 
 
 def overrides_for(
-    platform: str, module: Any, bytecode: bytes, overrides: dict[str, Any] | None
+    platform: str, module: ir.Module, bytecode: bytes, overrides: dict[str, Any] | None
 ) -> dict[str, Any] | None:
     """Return the compile options of a program: the caller's, and those that avoid faults."""
     for mark, fits, options in _cured_by_options(platform):
@@ -278,7 +278,7 @@ def overrides_for(
     return overrides
 
 
-def has_pattern(module: Any, fits: Callable[[Any], bool]) -> bool:
+def has_pattern(module: ir.Module, fits: Callable[[ir.Operation], bool]) -> bool:
     """Whether an operation of a module, in any function or region, has the pattern."""
     is_present = False
 

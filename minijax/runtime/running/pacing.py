@@ -27,7 +27,7 @@ import contextlib
 import itertools
 import threading
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from jaxlib import _jax
 from jaxlib.mlir import ir
@@ -36,6 +36,11 @@ from ...base import tree
 from ..backends import jaxlib_compat as compat
 from ..lowering.mlir_context import context
 from .compile import compile_module
+
+if TYPE_CHECKING:
+    from ...base.tree import PyTreeDef
+    from ...types.aliases import PyTree
+    from ..backends.jaxlib_types import Buffer, Device, Executable
 
 _SPAN = 10  # starts between two markers
 _MOST_THREADS = 8  # threads that may start programs freely
@@ -66,12 +71,12 @@ class Pace:
 
     __slots__ = ("_devices", "_latest", "_marker", "count", "next_wait")
 
-    def __init__(self, devices: Sequence[Any]) -> None:
+    def __init__(self, devices: Sequence[Device]) -> None:
         self.count = itertools.count(1).__next__  # one C call, so atomic among threads
         self.next_wait = _SPAN
         self._devices = tuple(devices[:2])
-        self._marker: Any = None
-        self._latest: Any = None
+        self._marker: Executable | Any = None
+        self._latest: Buffer | None = None
 
     def wait(self, count: int) -> None:
         """Wait until start number `count` is within the limit.
@@ -101,7 +106,7 @@ class Pace:
 _paces: dict[Any, Pace] = {}
 
 
-def pace_of(devices: Sequence[Any]) -> Pace | None:
+def pace_of(devices: Sequence[Device]) -> Pace | None:
     """Return the `Pace` of programs over these devices, or None if they need none."""
     client = devices[0].client
     if len(devices) == 1 or client.platform != "cpu" or compat.is_compile_only(client):
@@ -159,7 +164,7 @@ class Counted:
 
     __slots__ = ("pace", "result")
 
-    def __init__(self, result: Any, pace: Pace) -> None:
+    def __init__(self, result: PyTree, pace: Pace) -> None:
         self.result = result
         self.pace = pace
 
@@ -174,6 +179,6 @@ def _unflatten_counted(pace: Pace, children: Sequence[Any]) -> Any:
 tree.DISPATCH.register_node(Counted, lambda x: ((x.result,), x.pace), _unflatten_counted)
 
 
-def result_tree(result: Any, pace: Pace | None) -> Any:
+def result_tree(result: PyTree, pace: Pace | None) -> PyTreeDef:
     """Return the tree structure with which C++ builds a program's result."""
     return tree.DISPATCH.flatten(result if pace is None else Counted(result, pace))[1]

@@ -13,13 +13,17 @@ import warnings
 from collections import OrderedDict
 from collections.abc import Hashable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ...base import config, errors, util
 from ...ir.core import EVAL, STATE
 from ..backends import client
+
+if TYPE_CHECKING:
+    from ...types.aliases import AxisName, NumPyArray, Reduced
+    from ..backends.jaxlib_types import Device
 
 
 class AxisType(enum.Enum):
@@ -56,17 +60,17 @@ def _axis_types(axis_types: Any, names: Sequence[Any]) -> tuple[AxisType, ...]:
 class _MeshBase:
     """Base class of meshes: sizes and types of named axes."""
 
-    axis_names: tuple[Any, ...]
+    axis_names: tuple[AxisName, ...]
     axis_types: tuple[AxisType, ...]
     axis_sizes: tuple[int, ...]
 
     @property
-    def shape(self) -> OrderedDict[Any, int]:
+    def shape(self) -> OrderedDict[AxisName, int]:
         """Name -> size, in the order of the axes."""
         return OrderedDict(zip(self.axis_names, self.axis_sizes, strict=True))
 
     @property
-    def shape_tuple(self) -> tuple[tuple[Any, int], ...]:
+    def shape_tuple(self) -> tuple[tuple[AxisName, int], ...]:
         return tuple(zip(self.axis_names, self.axis_sizes, strict=True))
 
     @property
@@ -97,11 +101,11 @@ class _MeshBase:
         return self._all_of_type(AxisType.Manual)
 
     @property
-    def auto_axes(self) -> tuple[Any, ...]:
+    def auto_axes(self) -> tuple[AxisName, ...]:
         return self._of_type(AxisType.Auto)
 
     @property
-    def explicit_axes(self) -> tuple[Any, ...]:
+    def explicit_axes(self) -> tuple[AxisName, ...]:
         return self._of_type(AxisType.Explicit)
 
     @property
@@ -109,7 +113,7 @@ class _MeshBase:
         return bool(self.explicit_axes)
 
     @property
-    def manual_axes(self) -> tuple[Any, ...]:
+    def manual_axes(self) -> tuple[AxisName, ...]:
         return self._of_type(AxisType.Manual)
 
     def _text(self) -> str:
@@ -132,10 +136,10 @@ class AbstractMesh(_MeshBase):
     def __init__(
         self,
         axis_sizes: Sequence[int],
-        axis_names: Any,
-        axis_types: Any = None,
+        axis_names: AxisName | Sequence[AxisName],
+        axis_types: AxisType | Sequence[AxisType] | None = None,
         *,
-        abstract_device: Any = None,
+        abstract_device: AbstractDevice | None = None,
     ) -> None:
         self.axis_sizes = tuple(int(n) for n in axis_sizes)
         self.axis_names = _names(axis_names)
@@ -147,7 +151,7 @@ class AbstractMesh(_MeshBase):
         self.axis_types = _axis_types(axis_types, self.axis_names)
         self.abstract_device = abstract_device
 
-    def _key(self) -> Any:
+    def _key(self) -> tuple[Any, ...]:
         return self.axis_sizes, self.axis_names, self.axis_types, self.abstract_device
 
     def __hash__(self) -> int:
@@ -172,13 +176,16 @@ class AbstractMesh(_MeshBase):
             raise errors.value_error(f"AbstractMesh does not implement {name}")
         raise AttributeError(f"'AbstractMesh' object has no attribute {name!r}")
 
-    def update_axis_types(self, types: dict[Any, AxisType]) -> AbstractMesh:
+    def update_axis_types(self, types: dict[AxisName, AxisType]) -> AbstractMesh:
         """Return the mesh with these types for the named axes."""
         pairs = zip(self.axis_names, self.axis_types, strict=True)
         return self.update(axis_types=tuple(types.get(n, t) for n, t in pairs))
 
     def update(
-        self, axis_sizes: Any = None, axis_names: Any = None, axis_types: Any = None
+        self,
+        axis_sizes: Sequence[int] | None = None,
+        axis_names: AxisName | Sequence[AxisName] | None = None,
+        axis_types: AxisType | Sequence[AxisType] | None = None,
     ) -> AbstractMesh:
         """Return the mesh with some attributes replaced."""
         return AbstractMesh(
@@ -208,7 +215,7 @@ class AbstractDevice:
         self.num_cores = num_cores
         self.platform = platform
 
-    def _key(self) -> Any:
+    def _key(self) -> tuple[Any, ...]:
         return self.device_kind, self.num_cores, self.platform
 
     def __hash__(self) -> int:
@@ -224,7 +231,7 @@ class AbstractDevice:
         )
 
 
-def _names(names: Any) -> tuple[Any, ...]:
+def _names(names: Any) -> tuple[AxisName, ...]:
     return (names,) if isinstance(names, str) else tuple(names)
 
 
@@ -244,7 +251,12 @@ class Mesh(_MeshBase):
     Mesh(axis_sizes=(1,), axis_names=('x',), axis_types=(Auto,))
     """
 
-    def __init__(self, devices: Any, axis_names: Any, axis_types: Any = None) -> None:
+    def __init__(
+        self,
+        devices: NumPyArray | Sequence[Device] | Device | None,
+        axis_names: AxisName | Sequence[AxisName],
+        axis_types: AxisType | Sequence[AxisType] | None = None,
+    ) -> None:
         grid = np.array(devices, dtype=object)
         self.axis_names = _names(axis_names)
         if grid.size == 0 or (not grid.ndim and grid[()] is None):
@@ -263,14 +275,14 @@ class Mesh(_MeshBase):
         self.devices = grid
         self.axis_sizes = grid.shape if grid.size else ()
         self.axis_types = _axis_types(axis_types, self.axis_names)
-        self.flat: tuple[Any, ...] = tuple(grid.flat)
+        self.flat: tuple[Device, ...] = tuple(grid.flat)
         if len(set(self.flat)) != len(self.flat):
             raise errors.value_error(
                 "Mesh requires each device once.", which=f"devices {list(self.flat)}"
             )
         self._hash = hash((self.flat, self._key()))
 
-    def _key(self) -> Any:
+    def _key(self) -> tuple[Any, ...]:
         return self.axis_sizes, self.axis_names, self.axis_types
 
     def __hash__(self) -> int:
@@ -309,7 +321,7 @@ class Mesh(_MeshBase):
         """Whether the mesh is one device without axes."""
         return not self.axis_names and bool(self.flat)
 
-    def __reduce__(self) -> Any:
+    def __reduce__(self) -> Reduced:
         ids = client.ids_of(self.flat)
         return _rebuild, (ids, self.axis_sizes, self.axis_names, self.axis_types)
 
@@ -349,7 +361,7 @@ class Mesh(_MeshBase):
         return AbstractMesh(*self._key(), abstract_device=kind)
 
     @property
-    def local_devices(self) -> list[Any]:
+    def local_devices(self) -> list[Device]:
         """The devices of this process, in the order of the mesh."""
         return [d for d in self.flat if d.process_index == d.client.process_index()]
 
@@ -370,7 +382,10 @@ class Mesh(_MeshBase):
         return len(self.local_devices) != len(self.flat)
 
     def update(
-        self, devices: Any = None, axis_names: Any = None, axis_types: Any = None
+        self,
+        devices: NumPyArray | Sequence[Device] | Device | None = None,
+        axis_names: AxisName | Sequence[AxisName] | None = None,
+        axis_types: AxisType | Sequence[AxisType] | None = None,
     ) -> Mesh:
         """Return the mesh with some attributes replaced."""
         return Mesh(
@@ -395,17 +410,17 @@ def _rebuild(ids: Any, sizes: Any, names: Any, types: Any) -> Mesh:
     return Mesh(grid, names, types)
 
 
-def current_mesh() -> Any:
+def current_mesh() -> Mesh | AbstractMesh | None:
     """Return the mesh that `set_mesh` made current in this thread, or None."""
-    return config.MESH.value
+    return config.MESH.value  # type: ignore[no-any-return]
 
 
-def entered_mesh() -> Any:
+def entered_mesh() -> Mesh | AbstractMesh | None:
     """Return the current mesh, or else that of the enclosing block `with mesh:`, or None."""
-    return config.MESH.value or config.ENTERED_MESH.value
+    return config.MESH.value or config.ENTERED_MESH.value  # type: ignore[no-any-return]
 
 
-def block_mesh() -> Any:
+def block_mesh() -> Mesh | AbstractMesh | None:
     """Return the mesh of the enclosing block `with mesh:`, or else the current mesh.
 
     If the current mesh has manual axes, return it: the program refers to them.
@@ -416,7 +431,7 @@ def block_mesh() -> Any:
     return config.ENTERED_MESH.value or now
 
 
-def mesh_of_specs(entered: bool = False) -> Any:
+def mesh_of_specs(entered: bool = False) -> Mesh | AbstractMesh | None:
     """Return the mesh that a bare `PartitionSpec` refers to, or None.
 
     It is the current mesh, if that has devices or manual axes of an enclosing `shard_map`.
@@ -427,13 +442,13 @@ def mesh_of_specs(entered: bool = False) -> Any:
 
 
 @util.cached(1024)
-def with_manual_axes(mesh: AbstractMesh, manual: frozenset[Any]) -> AbstractMesh:
+def with_manual_axes(mesh: AbstractMesh, manual: frozenset[AxisName]) -> AbstractMesh:
     """Return the mesh as seen by functions in which these axes are manual."""
     return mesh.update_axis_types(dict.fromkeys(manual, AxisType.Manual))
 
 
 @contextmanager
-def mesh_made_current(mesh: Any) -> Iterator[None]:
+def mesh_made_current(mesh: Mesh | AbstractMesh | None) -> Iterator[None]:
     """Make a mesh current, for a block."""
     before = config.MESH.swap(mesh)
     try:
@@ -457,7 +472,7 @@ class set_mesh:
     ('x',)
     """
 
-    def __init__(self, mesh: Any) -> None:
+    def __init__(self, mesh: Mesh | AbstractMesh | None) -> None:
         if mesh is not None and not isinstance(mesh, Mesh):
             raise errors.value_error(
                 f"Expected mesh of type `jax.sharding.Mesh`. Got {type(mesh)}"
@@ -485,7 +500,7 @@ def _check_not_traced(what: str, tries: Sequence[str] = ()) -> None:
 class use_abstract_mesh:
     """Make an abstract mesh current, for a block."""
 
-    def __init__(self, mesh: AbstractMesh) -> None:
+    def __init__(self, mesh: Mesh | AbstractMesh) -> None:
         if not isinstance(mesh, AbstractMesh):
             raise errors.value_error(
                 f"Expected mesh of type `jax.sharding.AbstractMesh`. Got type: {type(mesh)}"
@@ -506,7 +521,7 @@ class use_abstract_mesh:
         config.MESH.swap_back(self.before)
 
 
-def get_mesh() -> Any:
+def get_mesh() -> Mesh:
     """Return the current mesh, or an empty one.
 
     Returns:
@@ -539,9 +554,9 @@ def get_abstract_mesh() -> AbstractMesh:
 def make_mesh(
     axis_shapes: Sequence[int],
     axis_names: Sequence[Hashable],
-    axis_types: Any = None,
+    axis_types: AxisType | Sequence[AxisType] | None = None,
     *,
-    devices: Sequence[Any] | None = None,
+    devices: Sequence[Device] | None = None,
 ) -> Mesh:
     """Return a mesh of the first available devices.
 

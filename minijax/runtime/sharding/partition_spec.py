@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ...base import errors
+
+if TYPE_CHECKING:
+    from collections.abc import Set as AbstractSet
+
+    from ...types.aliases import AxisName, Reduced
 
 
 class _Unconstrained:
@@ -75,7 +80,12 @@ class PartitionSpec:
     UNCONSTRAINED = UNCONSTRAINED
     __match_args__ = ("_partitions",)
 
-    def __init__(self, *partitions: Any, unreduced: Any = _NONE, reduced: Any = _NONE) -> None:
+    def __init__(
+        self,
+        *partitions: AxisName,
+        unreduced: AbstractSet[AxisName] = _NONE,
+        reduced: AbstractSet[AxisName] = _NONE,
+    ) -> None:
         self._entries = tuple(map(_entry, partitions))
         if unreduced is _NONE and reduced is _NONE:
             self.unreduced = self.reduced = _NONE
@@ -90,7 +100,7 @@ class PartitionSpec:
             )
 
     @property
-    def partitions(self) -> tuple[Any, ...]:
+    def partitions(self) -> tuple[AxisName, ...]:
         """The entries."""
         return self._entries
 
@@ -105,15 +115,15 @@ class PartitionSpec:
     def __getitem__(self, i: Any) -> Any:
         return self._entries[i]
 
-    def index(self, value: Any) -> int:
+    def index(self, value: AxisName) -> int:
         """Return the number of the first entry equal to `value`."""
         return self._entries.index(_entry(value))
 
-    def count(self, value: Any) -> int:
+    def count(self, value: AxisName) -> int:
         """Return the number of entries equal to `value`."""
         return self._entries.count(_entry(value))
 
-    def __add__(self, other: Any) -> PartitionSpec:
+    def __add__(self, other: PartitionSpec | tuple[AxisName, ...]) -> PartitionSpec:
         if isinstance(other, PartitionSpec):
             return PartitionSpec(
                 *self,
@@ -125,7 +135,7 @@ class PartitionSpec:
             return self.update(partitions=(*self, *other))
         return NotImplemented
 
-    def __radd__(self, other: Any) -> PartitionSpec:
+    def __radd__(self, other: tuple[AxisName, ...]) -> PartitionSpec:
         if isinstance(other, tuple):
             return self.update(partitions=(*other, *self))
         return NotImplemented
@@ -154,7 +164,7 @@ class PartitionSpec:
             return f"P({entries})"
         return f"P({entries.replace(',,', ',')})"
 
-    def __reduce__(self) -> Any:
+    def __reduce__(self) -> Reduced:
         return _rebuild, (self._entries, self.unreduced, self.reduced)
 
     def update(self, **changes: Any) -> PartitionSpec:
@@ -183,7 +193,7 @@ class _Infer:
 Infer = _Infer()
 
 
-def axes_of(entry: Any) -> tuple[Any, ...]:
+def axes_of(entry: AxisName) -> tuple[Any, ...]:
     """Return the mesh axes of one entry of a spec."""
     if entry is None or entry is UNCONSTRAINED:
         return ()

@@ -7,8 +7,8 @@ describe it. Next: ../running/dispatch.py.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -18,6 +18,12 @@ from ..backends import client
 from ..backends import jaxlib_compat as compat
 from .mesh import AbstractMesh, AxisType, Mesh, get_abstract_mesh
 from .partition_spec import UNCONSTRAINED, PartitionSpec, axes_of, check_spec
+
+if TYPE_CHECKING:
+    from collections.abc import Set as AbstractSet
+
+    from ...types.aliases import Aval, AxisName, Reduced
+    from ..backends.jaxlib_types import Buffer, CppSharding, Device, DeviceList, HloSharding
 
 
 class UnspecifiedValue:
@@ -34,7 +40,7 @@ class Sharding:
     """How an array is divided over devices."""
 
     @property
-    def device_set(self) -> set[Any]:
+    def device_set(self) -> set[Device]:
         """The devices."""
         raise TypeError(f"{type(self).__name__} names no devices")
 
@@ -49,19 +55,19 @@ class Sharding:
         return len(self.device_set)
 
     @property
-    def addressable_devices(self) -> set[Any]:
+    def addressable_devices(self) -> set[Device]:
         """The devices of this process."""
         me = next(iter(self.device_set)).client.process_index()
         return {d for d in self.device_set if d.process_index == me}
 
     @property
-    def _addressable_device_assignment(self) -> tuple[Any, ...]:
+    def _addressable_device_assignment(self) -> tuple[Device, ...]:
         """This process's devices, in program order. Libraries read this attribute."""
         addressable = self.addressable_devices
         return tuple(d for d in self._device_assignment if d in addressable)
 
     @property
-    def _device_assignment(self) -> tuple[Any, ...]:
+    def _device_assignment(self) -> tuple[Device, ...]:
         raise TypeError(f"{type(self).__name__} names no devices")
 
     @property
@@ -79,14 +85,14 @@ class Sharding:
         """Whether each device holds the full array."""
         return True
 
-    def devices_indices_map(self, shape: Sequence[int]) -> dict[Any, tuple[slice, ...]]:
+    def devices_indices_map(self, shape: Sequence[int]) -> dict[Device, tuple[slice, ...]]:
         """Return the slices of a global array of `shape` that each device holds."""
         return {d: (slice(None),) * len(shape) for d in self.device_set}
 
     def check_no_sums(self) -> None:
         """Raise NotImplementedError if devices hold terms of sums: none do here."""
 
-    def shard_slices(self, shape: Sequence[int]) -> dict[Any, tuple[slice, ...]]:
+    def shard_slices(self, shape: Sequence[int]) -> dict[Device, tuple[slice, ...]]:
         """Return the slices of a global array that each device holds, or holds a term of."""
         return self.devices_indices_map(shape)
 
@@ -94,7 +100,9 @@ class Sharding:
         """Return for each device, in order, the number of the term of a sum that it holds."""
         return [0] * len(self.device_set)
 
-    def addressable_devices_indices_map(self, global_shape: Sequence[int]) -> dict[Any, Any]:
+    def addressable_devices_indices_map(
+        self, global_shape: Sequence[int]
+    ) -> dict[Device, tuple[slice, ...]]:
         """Return `devices_indices_map` for this process's devices."""
         addressable = self.addressable_devices
         slices = self.devices_indices_map(global_shape)
@@ -110,11 +118,11 @@ class Sharding:
     def check_rank(self, shape: Sequence[int], what: str | None = None) -> None:
         """Raise ValueError unless a value of this shape has the sharded axes."""
 
-    def for_rank(self, ndim: int) -> Any:
+    def for_rank(self, ndim: int) -> Sharding:
         """Return the sharding for arrays of rank `ndim`: without further Nones in the spec."""
         return self
 
-    def is_equivalent_to(self, other: Any, ndim: int) -> bool:
+    def is_equivalent_to(self, other: Sharding, ndim: int) -> bool:
         """Whether both shard arrays of rank `ndim` in the same way."""
         return bool(self == other)
 
@@ -138,7 +146,7 @@ class SingleDeviceSharding(Sharding):
 
     __slots__ = ("_device", "_memory_kind")
 
-    def __init__(self, device: Any, *, memory_kind: str | None = None) -> None:
+    def __init__(self, device: Device, *, memory_kind: str | None = None) -> None:
         self._device = device
         self._memory_kind = memory_kind
         kinds = [m.kind for m in device.addressable_memories()]
@@ -153,12 +161,12 @@ class SingleDeviceSharding(Sharding):
             )
 
     @property
-    def devices(self) -> tuple[Any, ...]:
+    def devices(self) -> tuple[Device, ...]:
         """The device, as a one-element tuple."""
         return (self._device,)
 
     @property
-    def _device_assignment(self) -> tuple[Any, ...]:
+    def _device_assignment(self) -> tuple[Device, ...]:
         return self.devices
 
     @property
@@ -171,11 +179,11 @@ class SingleDeviceSharding(Sharding):
         """Return the sharding with another memory of the device."""
         return SingleDeviceSharding(self._device, memory_kind=kind)
 
-    def __reduce__(self) -> Any:
+    def __reduce__(self) -> Reduced:
         return _rebuild_single, (client.ids_of(self.devices), self._memory_kind)
 
     @property
-    def device_set(self) -> set[Any]:
+    def device_set(self) -> set[Device]:
         return {self._device}
 
     @property
@@ -196,7 +204,7 @@ class SingleDeviceSharding(Sharding):
 
 
 def make_single_device_sharding(
-    device: Any, *, memory_kind: str | None = None
+    device: Device, *, memory_kind: str | None = None
 ) -> SingleDeviceSharding:
     """Return the sharding of full arrays on one device.
 
@@ -234,28 +242,28 @@ def _rebuild_single(ids: Any, kind: Any) -> SingleDeviceSharding:
 class _MultiDeviceSharding(Sharding):
     """Base class of shardings over several devices; `devices` is in program order."""
 
-    devices: tuple[Any, ...]
+    devices: tuple[Device, ...]
 
     @property
-    def device_set(self) -> set[Any]:
+    def device_set(self) -> set[Device]:
         return set(self._device_assignment)
 
     @property
-    def _device_assignment(self) -> tuple[Any, ...]:
+    def _device_assignment(self) -> tuple[Device, ...]:
         return self.devices
 
     @property
-    def _internal_device_list(self) -> Any:
+    def _internal_device_list(self) -> DeviceList:
         return device_list(self.devices)
 
-    def hlo(self, ndim: int) -> Any:
+    def hlo(self, ndim: int) -> HloSharding:
         """Return the XLA sharding of arrays of this rank."""
         raise TypeError(f"minijax bug: {type(self).__name__} has no form for XLA")
 
-    def _to_xla_hlo_sharding(self, num_dimensions: int) -> Any:
+    def _to_xla_hlo_sharding(self, num_dimensions: int) -> HloSharding:
         return self.hlo(num_dimensions)
 
-    def cpp_sharding(self, ndim: int) -> Any:
+    def cpp_sharding(self, ndim: int) -> CppSharding:
         """Return the C++ sharding of arrays of this rank: one object for equal shardings."""
         key = (self, ndim)
         cached = _cpp_shardings.get(key)
@@ -271,7 +279,7 @@ class _MultiDeviceSharding(Sharding):
             _user_shardings[id(cached)] = self
         return cached
 
-    def is_equivalent_to(self, other: Any, ndim: int) -> bool:
+    def is_equivalent_to(self, other: Sharding, ndim: int) -> bool:
         """Whether both shard arrays of this rank in the same way."""
         if self == other:
             return True
@@ -312,10 +320,10 @@ class CustomLayoutSharding(compat.SingleDeviceSharding):  # type: ignore[misc]
 
     # C++ reads these from classes that it does not know:
     @property
-    def memory_kind(self) -> Any:
-        return self._memory_kind
+    def memory_kind(self) -> str | None:
+        return self._memory_kind  # type: ignore[no-any-return]
 
-    def _to_xla_hlo_sharding(self, num_dimensions: int) -> Any:
+    def _to_xla_hlo_sharding(self, num_dimensions: int) -> HloSharding:
         return compat.HloSharding.replicate()
 
     def __eq__(self, other: object) -> bool:
@@ -328,10 +336,10 @@ class CustomLayoutSharding(compat.SingleDeviceSharding):  # type: ignore[misc]
 class CustomLayoutMeshSharding(_OtherMeshSharding):
     """`CustomLayoutSharding` for several devices; `user_sharding` is the public sharding."""
 
-    user_sharding: Any
+    user_sharding: Sharding
 
 
-def mark_custom_layout(inner: Any) -> Any:
+def mark_custom_layout(inner: CppSharding) -> CppSharding:
     """Return a C++ sharding, marked as one of arrays with a custom layout."""
     if isinstance(inner, compat.SingleDeviceSharding):
         return CustomLayoutSharding(inner._device, memory_kind=inner._memory_kind)
@@ -343,7 +351,7 @@ def mark_custom_layout(inner: Any) -> Any:
     return sharding
 
 
-def has_custom_layout(buffer: Any) -> bool:
+def has_custom_layout(buffer: Buffer) -> bool:
     """Whether an ArrayImpl has a custom layout."""
     return type(buffer._sharding) in (CustomLayoutSharding, CustomLayoutMeshSharding)
 
@@ -353,12 +361,12 @@ _meshes: dict[Any, Any] = {}
 _device_lists: dict[tuple[Any, ...], Any] = {}
 
 
-def device_list(devices: tuple[Any, ...]) -> Any:
+def device_list(devices: tuple[Device, ...]) -> DeviceList:
     """Return the C++ list of devices: one object for equal lists."""
     cached = _device_lists.get(devices)
     if cached is None:
         cached = _device_lists.setdefault(devices, compat.DeviceList(devices))
-    return cached
+    return cached  # type: ignore[no-any-return]
 
 
 _compatible: dict[Any, bool] = util.cache({})  # shardings and shapes known to be compatible
@@ -406,11 +414,11 @@ class NamedSharding(_MultiDeviceSharding):
 
     def __init__(
         self,
-        mesh: Any,
+        mesh: Mesh | AbstractMesh,
         spec: PartitionSpec,
         *,
         memory_kind: str | None = None,
-        _logical_device_ids: Any = None,
+        _logical_device_ids: tuple[int, ...] | None = None,
     ) -> None:
         if not isinstance(mesh, (Mesh, AbstractMesh)):
             raise errors.type_error(
@@ -482,12 +490,12 @@ class NamedSharding(_MultiDeviceSharding):
         """Return the sharding with another kind of memory."""
         return NamedSharding(self.mesh, self.spec, memory_kind=kind)
 
-    def with_spec(self, spec: Any) -> NamedSharding:
+    def with_spec(self, spec: Iterable[AxisName]) -> NamedSharding:
         """Return the sharding with another spec over the same mesh."""
         new_spec = spec if isinstance(spec, PartitionSpec) else PartitionSpec(*spec)
         return NamedSharding(self.mesh, new_spec, memory_kind=self._memory_kind)
 
-    def with_entries(self, entries: Any) -> NamedSharding | None:
+    def with_entries(self, entries: Iterable[AxisName]) -> NamedSharding | None:
         """Return the sharding with other spec entries; None if nothing is sharded, reduced
         or unreduced."""
         spec = self.spec.update(partitions=tuple(entries))
@@ -495,7 +503,9 @@ class NamedSharding(_MultiDeviceSharding):
             return None
         return self.with_spec(spec)
 
-    def with_sums(self, unreduced: Any, reduced: Any) -> NamedSharding:
+    def with_sums(
+        self, unreduced: AbstractSet[AxisName], reduced: AbstractSet[AxisName]
+    ) -> NamedSharding:
         """Return the sharding with these unreduced and reduced axes."""
         if self.spec.unreduced == unreduced and self.spec.reduced == reduced:
             return self
@@ -512,7 +522,7 @@ class NamedSharding(_MultiDeviceSharding):
         return NamedSharding(**{**fields, **changes})
 
     @property
-    def _device_assignment(self) -> tuple[Any, ...]:
+    def _device_assignment(self) -> tuple[Device, ...]:
         if not self.devices:
             raise errors.value_error(
                 "device_set is not implemented for `jax.sharding.AbstractMesh`.",
@@ -522,12 +532,12 @@ class NamedSharding(_MultiDeviceSharding):
         return self.devices
 
     @property
-    def replicated_axes(self) -> frozenset[Any]:
+    def replicated_axes(self) -> frozenset[AxisName]:
         """The mesh axes along which arrays are replicated."""
         used = {a for axes in self.tiles(len(self.spec)) for a in axes}
         return frozenset(self.mesh.axis_names) - used
 
-    def on(self, devices: Sequence[Any]) -> NamedSharding:
+    def on(self, devices: Sequence[Device]) -> NamedSharding:
         """Return the sharding over these devices, if its mesh is abstract."""
         if self.devices:
             return self
@@ -540,7 +550,7 @@ class NamedSharding(_MultiDeviceSharding):
         mesh = Mesh(grid, self.mesh.axis_names, self.mesh.axis_types)
         return NamedSharding(mesh, self.spec, memory_kind=self._memory_kind)
 
-    def tiles(self, ndim: int) -> list[tuple[Any, ...]]:
+    def tiles(self, ndim: int) -> list[tuple[AxisName, ...]]:
         """Return for each axis of an array of this rank the mesh axes that shard it."""
         return [axes_of(self.spec[i]) if i < len(self.spec) else () for i in range(ndim)]
 
@@ -643,11 +653,11 @@ class NamedSharding(_MultiDeviceSharding):
                 ],
             )
 
-    def devices_indices_map(self, shape: Sequence[int]) -> dict[Any, tuple[slice, ...]]:
+    def devices_indices_map(self, shape: Sequence[int]) -> dict[Device, tuple[slice, ...]]:
         self.check_no_sums()
         return self.shard_slices(shape)
 
-    def shard_slices(self, shape: Sequence[int]) -> dict[Any, tuple[slice, ...]]:
+    def shard_slices(self, shape: Sequence[int]) -> dict[Device, tuple[slice, ...]]:
         shard_shape, num_shards = self.shard_shape(shape), self.num_shards(len(shape))
         slices = {}
         for device, position in zip(
@@ -659,7 +669,7 @@ class NamedSharding(_MultiDeviceSharding):
             )
         return slices
 
-    def hlo(self, ndim: int) -> Any:
+    def hlo(self, ndim: int) -> HloSharding:
         sizes, names = self.mesh.axis_sizes, list(self.mesh.axis_names)
         num_shards = self.num_shards(ndim)
         terms = [i for i, n in enumerate(names) if n in self.spec.unreduced]
@@ -717,11 +727,11 @@ class NamedSharding(_MultiDeviceSharding):
         kind = f", memory_kind={self.memory_kind}" if self.memory_kind else ""
         return f"NamedSharding(mesh={self.mesh!s}, spec={self.spec}{kind})"
 
-    def __reduce__(self) -> Any:
+    def __reduce__(self) -> Reduced:
         return _rebuild_named, (self.mesh, self.spec, self._memory_kind)
 
 
-def aval_with_sharding(aval: Any, sharding: Any) -> Any:
+def aval_with_sharding(aval: Aval, sharding: Any) -> Aval:
     """Return the type `aval` with the explicit part of a sharding."""
     is_named = isinstance(sharding, NamedSharding)
     explicit = sharding.to_explicit(len(aval.shape)) if is_named else None
@@ -744,7 +754,11 @@ class GSPMDSharding(_MultiDeviceSharding):
     __slots__ = ("_hlo", "_memory_kind", "devices")
 
     def __init__(
-        self, devices: Sequence[Any], op_sharding: Any, *, memory_kind: Any = None
+        self,
+        devices: Sequence[Device],
+        op_sharding: HloSharding,
+        *,
+        memory_kind: str | None = None,
     ) -> None:
         self.devices = tuple(devices)
         is_hlo = isinstance(op_sharding, compat.HloSharding)
@@ -766,7 +780,7 @@ class GSPMDSharding(_MultiDeviceSharding):
         own_kind = None if kind == default else kind
         return GSPMDSharding(self.devices, self._hlo, memory_kind=own_kind)
 
-    def hlo(self, ndim: int) -> Any:
+    def hlo(self, ndim: int) -> HloSharding:
         return self._hlo
 
     @property
@@ -777,7 +791,7 @@ class GSPMDSharding(_MultiDeviceSharding):
         num_shards = num_shards_of(self._hlo, len(shape))
         return tuple(n // k for n, k in zip(shape, num_shards, strict=True))
 
-    def devices_indices_map(self, shape: Sequence[int]) -> dict[Any, tuple[slice, ...]]:
+    def devices_indices_map(self, shape: Sequence[int]) -> dict[Device, tuple[slice, ...]]:
         shard_shape, num_shards = self.shard_shape(shape), num_shards_of(self._hlo, len(shape))
         positions = shard_positions_of(self._hlo, len(shape), len(self.devices))
         return {
@@ -800,7 +814,7 @@ class GSPMDSharding(_MultiDeviceSharding):
     def __repr__(self) -> str:
         return f"GSPMDSharding({self._hlo!r}, memory_kind={self.memory_kind})"
 
-    def __reduce__(self) -> Any:
+    def __reduce__(self) -> Reduced:
         ids = client.ids_of(self.devices)
         return _rebuild_gspmd, (ids, self._hlo.to_proto(), self._memory_kind)
 
@@ -809,14 +823,14 @@ def _rebuild_gspmd(ids: Any, proto: Any, kind: Any) -> GSPMDSharding:
     return GSPMDSharding(client.devices_of(*ids), proto, memory_kind=kind)
 
 
-def num_shards_of(hlo: Any, ndim: int) -> list[int]:
+def num_shards_of(hlo: HloSharding, ndim: int) -> list[int]:
     """Return the number of shards of an XLA sharding along each axis."""
     if hlo.is_replicated() or hlo.is_maximal():
         return [1] * ndim
     return [int(n) for n in hlo.tile_assignment_dimensions()[:ndim]]
 
 
-def shard_positions_of(hlo: Any, ndim: int, n: int) -> np.ndarray[Any, Any]:
+def shard_positions_of(hlo: HloSharding, ndim: int, n: int) -> np.ndarray[Any, Any]:
     """Return for each of `n` devices the index of its shard along each axis."""
     if hlo.is_replicated() or hlo.is_maximal():
         return np.zeros((n, ndim), np.int64)
@@ -828,7 +842,9 @@ def shard_positions_of(hlo: Any, ndim: int, n: int) -> np.ndarray[Any, Any]:
     return positions
 
 
-def sharding_of_hlo(hlo: Any, mesh: Mesh, ndim: int, kind: str | None = None) -> Any:
+def sharding_of_hlo(
+    hlo: HloSharding, mesh: Mesh, ndim: int, kind: str | None = None
+) -> NamedSharding | GSPMDSharding:
     """Return an XLA sharding over a mesh's devices, as a `NamedSharding` if a spec
     expresses it."""
     num_shards, positions = (
@@ -874,7 +890,7 @@ _cpp_shardings: dict[Any, Any] = {}
 _user_shardings: dict[int, Any] = {}
 
 
-def user_sharding_of(inner: Any) -> Any:
+def user_sharding_of(inner: CppSharding) -> Any:
     """Return the public sharding of a C++ sharding."""
     if isinstance(inner, compat.SingleDeviceSharding):
         return SingleDeviceSharding(inner._device, memory_kind=inner._memory_kind)
@@ -885,7 +901,7 @@ def user_sharding_of(inner: Any) -> Any:
     )
 
 
-def of_buffer(buffer: Any) -> Any:
+def of_buffer(buffer: Buffer) -> Any:
     """Return the public sharding of an ArrayImpl."""
     inner = buffer._sharding
     if isinstance(inner, compat.SingleDeviceSharding):
