@@ -9,7 +9,7 @@ import dataclasses
 import functools
 import re
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..base import config, errors, tree
 from ..base.source import function_text
@@ -48,6 +48,13 @@ from ..runtime.sharding.placement import on_device
 from ..types.avals import AbstractRef
 from .eval_shape import ShapeDtypeStruct, aval_like, avals_like, struct_of
 
+if TYPE_CHECKING:
+    from jaxlib.mlir import ir
+
+    from ..base.tree import PyTreeDef
+    from ..runtime.backends.jaxlib_types import CompiledMemoryStats, Executable
+    from ..types.aliases import Aval, DType, PyTree, Shape, Value
+
 jit = jitting.jit
 pjit = jitting.pjit
 CompilerOptions = dict[str, str | bool]
@@ -61,12 +68,12 @@ class ArgInfo:
     donated: bool
 
     @property
-    def shape(self) -> tuple[int, ...]:
+    def shape(self) -> Shape:
         """The shape of the argument."""
         return self._aval.shape  # type: ignore[no-any-return]
 
     @property
-    def dtype(self) -> Any:
+    def dtype(self) -> DType:
         """The dtype of the argument."""
         return self._aval.dtype
 
@@ -85,22 +92,22 @@ class Traced:
         return self._traced.jaxpr
 
     @property
-    def arg_types(self) -> list[Any]:
+    def arg_types(self) -> list[Aval]:
         """The types of the leaves of dynamic arguments."""
         return self.jaxpr.in_avals[len(self._traced.hoisted) :]
 
     @property
-    def result_types(self) -> list[Any]:
+    def result_types(self) -> list[Aval]:
         """The types of the leaves of results."""
         return self.jaxpr.out_avals
 
     @property
-    def in_avals(self) -> Any:
+    def in_avals(self) -> PyTree:
         """The types of the dynamic arguments, as (args, kwargs)."""
         return tree.unflatten(self.in_tree, self.arg_types)
 
     @property
-    def out_avals(self) -> Any:
+    def out_avals(self) -> PyTree:
         """The types of the results, in their structure."""
         return tree.unflatten(self.out_tree, self.result_types)
 
@@ -110,17 +117,17 @@ class Traced:
         return self._jitted.name
 
     @property
-    def in_tree(self) -> Any:
+    def in_tree(self) -> PyTreeDef:
         """The tree of the dynamic arguments, (args, kwargs)."""
         return self._call.in_tree
 
     @property
-    def out_tree(self) -> Any:
+    def out_tree(self) -> PyTreeDef:
         """The tree of the result."""
         return self._traced.out_tree
 
     @property
-    def out_info(self) -> Any:
+    def out_info(self) -> PyTree:
         """The types of the results, with their shardings if requested."""
         requested = self._jitted.options.shardings
         outs = list(map(struct_of, self.result_types))
@@ -132,7 +139,7 @@ class Traced:
         return tree.unflatten(self.out_tree, outs)
 
     @property
-    def args_info(self) -> Any:
+    def args_info(self) -> PyTree:
         """The types of the dynamic arguments, and which are donated."""
         donated = self._jitted.donated(self._call)
         infos = [ArgInfo(a, d) for a, d in zip(self.arg_types, donated, strict=True)]
@@ -143,7 +150,7 @@ class Traced:
         """Which leaves of the arguments are donated."""
         return tuple(i for i, d in enumerate(self._jitted.donated(self._call)) if d)
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, *args: PyTree, **kwargs: PyTree) -> PyTree:
         """Evaluate the traced program at dynamic arguments of the same structure.
 
         Their types may differ from the traced ones where the operations allow it.
@@ -159,7 +166,7 @@ class Traced:
         outs = self.jaxpr(*self._hoisted(), *leaves)
         return tree.unflatten(self.out_tree, outs)
 
-    def _hoisted(self) -> Any:
+    def _hoisted(self) -> list[Value]:
         """Return the values that the function closes over, checked to be still valid."""
         for x in self._traced.hoisted:
             if not is_lasting(x):
@@ -175,7 +182,7 @@ class Traced:
         traced = self._traced._replace(jaxpr=closed)
         return Traced(self._jitted, self._call, traced)
 
-    def lower(self, *, lowering_platforms: Any = None) -> Lowered:
+    def lower(self, *, lowering_platforms: Sequence[str] | None = None) -> Lowered:
         """Lower to StableHLO, for the default platform or for the named ones.
 
         A program for several platforms takes the platform's number as first argument.
@@ -203,7 +210,9 @@ class Lowered:
 
     _symbolic = False  # whether it has symbolic dimensions
 
-    def __init__(self, stage: Any, platforms: Any = None, *, portable: bool = False) -> None:
+    def __init__(
+        self, stage: Traced, platforms: Sequence[str] | None = None, *, portable: bool = False
+    ) -> None:
         self._stage = stage
         with mesh_made_current(stage._call.mesh):
             request, form = self._request(stage, platforms, portable)
@@ -211,7 +220,9 @@ class Lowered:
         placement = self._lowered.placement
         self._consts = [retained_constant(c, placement) for c in self._lowered.module.consts]
 
-    def _request(self, stage: Traced, platforms: Any, portable: bool) -> tuple[Request, Form]:
+    def _request(
+        self, stage: Traced, platforms: Sequence[str] | None, portable: bool
+    ) -> tuple[Request, Form]:
         """Return what to lower, and note how to call it."""
         jitted = stage._jitted
         self._captured = stage._traced.hoisted
@@ -263,27 +274,27 @@ class Lowered:
         return Request(closed, placement, self._donated, options), form
 
     @property
-    def in_tree(self) -> Any:
+    def in_tree(self) -> PyTreeDef:
         """The tree of the dynamic arguments, (args, kwargs)."""
         return self._stage.in_tree
 
     @property
-    def out_tree(self) -> Any:
+    def out_tree(self) -> PyTreeDef:
         """The tree of the result."""
         return self._stage.out_tree
 
     @property
-    def in_avals(self) -> Any:
+    def in_avals(self) -> PyTree:
         """The types of the dynamic arguments, as (args, kwargs)."""
         return self._stage.in_avals
 
     @property
-    def args_info(self) -> Any:
+    def args_info(self) -> PyTree:
         """The types of the dynamic arguments, and which are donated."""
         return self._stage.args_info
 
     @property
-    def out_info(self) -> Any:
+    def out_info(self) -> PyTree:
         """The types of the results."""
         return self._stage.out_info
 
@@ -325,7 +336,7 @@ class Lowered:
             text, use_tuple_args=False, return_tuple=False
         )
 
-    def cost_analysis(self) -> Any:
+    def cost_analysis(self) -> dict[str, float]:
         """Return XLA's estimate of the program's cost, as a dict."""
         return self.compile().cost_analysis()
 
@@ -334,7 +345,7 @@ class Lowered:
     def _lowering(self) -> Lowered:
         return self
 
-    def stablehlo(self) -> Any:
+    def stablehlo(self) -> ir.Module:
         """Return the module in MLIR."""
         return self.compiler_ir("stablehlo")
 
@@ -357,14 +368,16 @@ class Lowered:
         program = compile_lowered(self._lowered, self._consts, compiler_options)
         return self._compiled(program, compiler_options)
 
-    def _compiled(self, program: Program, compiler_options: Any) -> Compiled:
+    def _compiled(self, program: Program, compiler_options: CompilerOptions | None) -> Compiled:
         return Compiled(self, program, compiler_options)
 
 
 class Compiled:
     """A compiled program, called with arguments of the types it was compiled for."""
 
-    def __init__(self, lowered: Any, program: Program, compiler_options: Any = None) -> None:
+    def __init__(
+        self, lowered: Any, program: Program, compiler_options: CompilerOptions | None = None
+    ) -> None:
         self._lowered = lowered  # a `Lowered`, or its counterpart for a program from bytes
         self._program = program
         self._compiler_options = compiler_options
@@ -379,22 +392,22 @@ class Compiled:
         return range(n) if indices is None else indices
 
     @property
-    def in_tree(self) -> Any:
+    def in_tree(self) -> PyTreeDef:
         """The tree of the dynamic arguments, (args, kwargs)."""
         return self._lowered.in_tree
 
     @property
-    def out_tree(self) -> Any:
+    def out_tree(self) -> PyTreeDef:
         """The tree of the result."""
         return self._lowered.out_tree
 
     @property
-    def in_avals(self) -> Any:
+    def in_avals(self) -> PyTree:
         """The types of the dynamic arguments, as (args, kwargs)."""
         return self._lowered.in_avals
 
     @property
-    def args_info(self) -> Any:
+    def args_info(self) -> PyTree:
         """The types of the dynamic arguments, and which are donated."""
         return self._lowered.args_info
 
@@ -404,13 +417,13 @@ class Compiled:
         return self._lowered.donate_argnums
 
     @property
-    def out_info(self) -> Any:
+    def out_info(self) -> PyTree:
         """The types of the results, with their layouts and shardings."""
         with_format = lambda struct, fmt: struct.update(sharding=fmt)
         return tree.map(with_format, self._lowered.out_info, self.output_formats)
 
     @property
-    def input_shardings(self) -> Any:
+    def input_shardings(self) -> PyTree:
         """The shardings that the program requires of its arguments."""
         n, before = self.in_tree.num_leaves, len(self._lowered._captured)
         operand_numbers = {i - before: k for k, i in enumerate(self._kept_indices)}
@@ -421,14 +434,14 @@ class Compiled:
         return tree.unflatten(self.in_tree, required)
 
     @property
-    def output_shardings(self) -> Any:
+    def output_shardings(self) -> PyTree:
         """The shardings of the results."""
         n = self.out_tree.num_leaves
         out_shardings = map(shardings.user_sharding_of, self._program.out_shardings[:n])
         return tree.unflatten(self.out_tree, out_shardings)
 
     @property
-    def input_formats(self) -> Any:
+    def input_formats(self) -> PyTree:
         """The layouts and shardings of the arguments."""
         n, before = self.in_tree.num_leaves, len(self._lowered._captured)
         operand_numbers = {i - before: k for k, i in enumerate(self._kept_indices)}
@@ -447,7 +460,7 @@ class Compiled:
         )
 
     @property
-    def output_formats(self) -> Any:
+    def output_formats(self) -> PyTree:
         """The layouts and shardings of the results."""
         n = self.out_tree.num_leaves
         layouts = map(layout_of, self._program.executable.get_output_layouts()[:n])
@@ -458,11 +471,11 @@ class Compiled:
         """Return the optimised HLO."""
         return self._program.as_text()
 
-    def cost_analysis(self) -> Any:
+    def cost_analysis(self) -> dict[str, float]:
         """Return XLA's estimate of the program's cost, as a dict."""
         return self._program.cost_analysis()
 
-    def memory_analysis(self) -> Any:
+    def memory_analysis(self) -> CompiledMemoryStats:
         """Return sizes of arguments, results, temporaries and code, in bytes."""
         return self._program.memory_analysis()
 
@@ -471,15 +484,17 @@ class Compiled:
         return self
 
     @property
-    def xla_executable(self) -> Any:
+    def xla_executable(self) -> Executable:
         """The loaded executable of jaxlib."""
         return self._program.executable
 
-    def runtime_executable(self) -> Any:
+    def runtime_executable(self) -> Executable:
         """Return the loaded executable of jaxlib."""
         return self._program.executable
 
-    def checked_leaves(self, args: Any, kwargs: Any) -> list[Any]:
+    def checked_leaves(
+        self, args: tuple[PyTree, ...], kwargs: dict[str, PyTree]
+    ) -> list[Value]:
         """Return the dynamic leaves of a call; raise unless their types match."""
         stage = self._lowered._stage
         leaves, in_tree = tree.flatten((args, kwargs))
@@ -592,14 +607,14 @@ class Compiled:
         """The name of the program in messages."""
         return f"jit({self._lowered._stage._jitted.name})"
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, *args: PyTree, **kwargs: PyTree) -> PyTree:
         return self._cpp(*args, **kwargs)
 
-    def _run(self, *args: Any, **kwargs: Any) -> Any:
+    def _run(self, *args: PyTree, **kwargs: PyTree) -> PyTree:
         return self._miss(*args, **kwargs)[0]
 
     @boundary
-    def _miss(self, *args: Any, **kwargs: Any) -> tuple[Any, Any, bool]:
+    def _miss(self, *args: PyTree, **kwargs: PyTree) -> tuple[Any, Any, bool]:
         """Check and run a call of types that the C++ dispatcher has not seen."""
         starts_in_cpp = pacing.starts_in_cpp()
         leaves = self.checked_leaves(args, kwargs)
@@ -638,7 +653,7 @@ class Compiled:
         return tree.unflatten(self.out_tree, results[:n])
 
 
-def check_ready(consts: Sequence[Any], name: str) -> None:
+def check_ready(consts: Sequence[Value], name: str) -> None:
     """Raise TypeError unless mutable values have the types they had while tracing."""
     if not ready(consts):
         raise errors.type_error(
@@ -668,7 +683,7 @@ def _spec_call(jitted: Jitted, args: Any, kwargs: Any) -> tuple[Call, TracedCall
         return call._replace(mesh=mesh), jitted.trace_avals(call, avals)
 
 
-def trace(jitted: Jitted, *args: Any, **kwargs: Any) -> Traced:
+def trace(jitted: Jitted, *args: PyTree, **kwargs: PyTree) -> Traced:
     """Trace for these arguments, or for arguments of these types."""
     return Traced(jitted, *_spec_call(jitted, args, kwargs))
 
@@ -678,7 +693,7 @@ def lower_stage(jitted: Jitted, *args, lowering_platforms=None, **kwargs) -> Low
     return trace(jitted, *args, **kwargs).lower(lowering_platforms=lowering_platforms)
 
 
-def eval_shape(jitted: Jitted, *args: Any, **kwargs: Any) -> Any:
+def eval_shape(jitted: Jitted, *args: PyTree, **kwargs: PyTree) -> PyTree:
     """Return the types of the results, without computing them."""
     return trace(jitted, *args, **kwargs).out_info
 
@@ -695,7 +710,7 @@ def signatures(jitted: Jitted) -> list[tuple[Any, ...]]:
     ]
 
 
-def explain(jitted: Jitted, *args: Any, **kwargs: Any) -> str:
+def explain(jitted: Jitted, *args: PyTree, **kwargs: PyTree) -> str:
     """Explain why a call with these arguments would be traced again, or would not."""
     call = jitted.split(args, kwargs)
     avals = tuple(aval_like(x) for x in call.leaves)

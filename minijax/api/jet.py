@@ -619,7 +619,7 @@ def by_derivative(prim: Primitive, derivative: Callable[[Any], Any]) -> None:
     """Register y = f(x) with y' = g(x) x', where g is pushed to one order less."""
 
     @rule(prim)
-    def series(prim: Primitive, series_in: list[Series], order: int, params: Any) -> Series:
+    def series(prim: Primitive, series_in: list[Series], order: int, params: Params) -> Series:
         (x,) = series_in
         (g,) = push(lambda v: [derivative(v)], order - 1, [x[:order]])
         return integrate(

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Hashable, Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..base import tree
 from ..base.source import wraps
@@ -28,18 +28,21 @@ from .aot import Compiled, Lowered, Traced
 from .devices import Device
 from .eval_shape import aval_like
 
+if TYPE_CHECKING:
+    from ..types.aliases import Aval, PyTree
+
 
 def pmap(
     fun: Callable[..., Any],
     axis_name: Hashable | None = None,
     *,
-    in_axes: Any = 0,
-    out_axes: Any = 0,
-    static_broadcasted_argnums: Any = (),
-    devices: Any = None,
+    in_axes: PyTree = 0,
+    out_axes: PyTree = 0,
+    static_broadcasted_argnums: int | Sequence[int] = (),
+    devices: Sequence[Device] | None = None,
     backend: str | None = None,
     axis_size: int | None = None,
-    donate_argnums: Any = (),
+    donate_argnums: int | Sequence[int] = (),
 ) -> Callable[..., Any]:
     """Run a function on several devices in parallel, each on its slice of the arguments.
 
@@ -227,8 +230,8 @@ def _check_devices(devices: Any) -> tuple[Any, ...] | None:
 def _axes(
     mapped: Mapped,
     call: Call,
-    avals: list[Any],
-    in_axes: Any,
+    avals: list[Aval],
+    in_axes: PyTree,
     axis_size: int | None,
     count: int,
 ) -> tuple[list[int | None], int]:
@@ -293,13 +296,17 @@ class PmapStage(Traced):
 class PmapLowered(Lowered):
     """A pmapped function lowered to StableHLO: `as_text()`, `compile()`."""
 
-    def _request(self, stage: Any, platforms: Any, portable: bool) -> tuple[Request, Form]:
+    def _request(
+        self, stage: Any, platforms: Sequence[str] | None, portable: bool
+    ) -> tuple[Request, Form]:
         self._captured, self._written = stage.captured, stage.written
         self._donated = stage.by_value["donated_invars"]
         request = replicas.request_of(stage.by_value)
         return request._replace(options=request.options._replace(is_aot=True)), Form()
 
-    def _compiled(self, program: Program, compiler_options: Any) -> Compiled:
+    def _compiled(
+        self, program: Program, compiler_options: dict[str, str | bool] | None
+    ) -> Compiled:
         return PmapCompiled(self, program, compiler_options)
 
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 import io
 import pickle
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -27,10 +27,14 @@ from ..runtime.sharding.shardings import NamedSharding
 from .aot import ArgInfo, Compiled
 from .eval_shape import struct_of
 
+if TYPE_CHECKING:
+    from ..base.tree import PyTreeDef
+    from ..runtime.backends.jaxlib_types import Client, Device
+
 __all__ = ("deserialize_and_load", "serialize")
 
 
-def serialize(compiled: Compiled) -> tuple[bytes, Any, Any]:
+def serialize(compiled: Compiled) -> tuple[bytes, PyTreeDef, PyTreeDef]:
     """Return a compiled program as bytes, with the trees of its arguments and results.
 
     Args:
@@ -142,10 +146,10 @@ class _LoadedStages:
 
 def deserialize_and_load(
     serialized: bytes,
-    in_tree: Any,
-    out_tree: Any,
-    backend: Any = None,
-    execution_devices: Sequence[Any] | None = None,
+    in_tree: PyTreeDef,
+    out_tree: PyTreeDef,
+    backend: str | Client | None = None,
+    execution_devices: Sequence[Device] | None = None,
 ) -> Compiled:
     """Load a compiled program that `serialize` wrote.
 

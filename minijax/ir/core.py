@@ -30,10 +30,13 @@ from .facts import NO_FACTS
 from .hooks import tracer_errors
 
 if TYPE_CHECKING:
+    from ..runtime.lowering.context import Lowering
     from ..types.aliases import (
         AxisName,
         DType,
+        MlirValue,
         NumPyArray,
+        Param,
         Params,
         Reduced,
         Results,
@@ -84,7 +87,7 @@ class ByPlatform:
         """Return the rule for a platform."""
         return self.rules.get(platform, self.default)
 
-    def __call__(self, ctx: Any, /, *operands: Any, **params: Any) -> Any:
+    def __call__(self, ctx: Lowering, /, *operands: MlirValue, **params: Param) -> Any:
         return self.on(ctx.platform)(ctx, *operands, **params)
 
 
@@ -177,7 +180,7 @@ class Primitive:
         """Enter the primitive in the registry under its name."""
         registry[self.name] = self
 
-    def bind(self, *args: Any, **params: Any) -> Any:
+    def bind(self, *args: Value, **params: Param) -> Any:
         """Apply the primitive under the current trace."""
         try:
             return STATE.trace.process(self, args, params)

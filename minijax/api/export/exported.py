@@ -14,7 +14,7 @@ import functools
 import re
 from collections.abc import Callable, Sequence
 from itertools import chain
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ...base import config, errors, tree
 from ...base.source import function_text
@@ -35,6 +35,12 @@ from ..aot import Lowered, Traced
 from ..eval_shape import ShapeDtypeStruct, aval_like
 from ..vjp import vjp
 from . import serialization
+
+if TYPE_CHECKING:
+    from jaxlib.mlir import ir
+
+    from ...base.tree import PyTreeDef
+    from ...types.aliases import PyTree
 
 __all__ = (
     "DisabledSafetyCheck",
@@ -122,9 +128,9 @@ class Exported:
     """
 
     fun_name: str
-    in_tree: Any
+    in_tree: PyTreeDef
     in_avals: tuple[Any, ...]
-    out_tree: Any
+    out_tree: PyTreeDef
     out_avals: tuple[Any, ...]
     _has_named_shardings: bool
     _in_named_shardings: tuple[Any, ...]
@@ -147,7 +153,7 @@ class Exported:
 
     __str__ = __repr__
 
-    def mlir_module(self, serialized: bool = True) -> Any:
+    def mlir_module(self, serialized: bool = True) -> ir.Module | str:
         """Return the program as StableHLO: text or, unless `serialized`, an MLIR module."""
         data = self.mlir_module_serialized
         return (
@@ -193,7 +199,7 @@ class Exported:
         """
         return serialization.to_bytes(self, vjp_order)
 
-    def call(self, *args: Any, **kwargs: Any) -> Any:
+    def call(self, *args: PyTree, **kwargs: PyTree) -> PyTree:
         """Run the program: `args` and `kwargs` must have the structure and types of export."""
         return call(self)(*args, **kwargs)
 
@@ -300,7 +306,7 @@ def _structure_error(exported: Exported, in_tree: Any) -> ValueError:
     )
 
 
-def deserialize(blob: Any) -> Exported:
+def deserialize(blob: bytes | bytearray) -> Exported:
     """Read the program that `Exported.serialize` wrote, in minijax or in JAX.
 
     Args:
@@ -334,8 +340,11 @@ def deserialize(blob: Any) -> Exported:
 
 
 def symbolic_args_specs(
-    args: Any, shapes_specs: Any, constraints: Sequence[str] = (), scope: Any = None
-) -> Any:
+    args: PyTree,
+    shapes_specs: PyTree,
+    constraints: Sequence[str] = (),
+    scope: SymbolicScope | None = None,
+) -> PyTree:
     """Return the types of arguments with symbolic dimensions.
 
     Args:

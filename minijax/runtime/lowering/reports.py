@@ -11,11 +11,14 @@ import pathlib
 import sys
 import warnings
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ...base import config, errors
 from ...base.source import is_internal, stacklevel
 from ...ir.jaxpr import ClosedJaxpr
+
+if TYPE_CHECKING:
+    pass
 
 _dump_numbers = itertools.count()
 

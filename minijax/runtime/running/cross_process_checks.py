@@ -26,7 +26,7 @@ from ..lowering.mlir_context import context
 
 if TYPE_CHECKING:
     from ...types.aliases import Value
-    from .jaxlib_types import Device
+    from ..backends.jaxlib_types import Device
 
 _counts: dict[tuple[int, ...], int] = {}  # of comparisons, by the processes that compare
 

@@ -11,7 +11,7 @@ This module runs no program.  Next: ../running/dispatch.py.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -35,18 +35,23 @@ from ..sharding.shardings import (
 )
 from .device_put import multi_device_sharding, put_operands
 
+if TYPE_CHECKING:
+    from ...types.aliases import Value
+    from ..backends.jaxlib_types import Buffer, Device
+    from ..sharding.shardings import Sharding
+
 DEVICE_SHARDINGS = (NamedSharding, GSPMDSharding, SingleDeviceSharding)  # those with devices
 
 
 def place_values(
-    values: Sequence[Any],
+    values: Sequence[Value],
     name: str,
-    device: Any = None,
+    device: Device | None = None,
     requested: Placement | None = None,
     names: Sequence[str] = (),
     keep_layout: bool = False,
     kept_indices: Sequence[int] | None = None,
-) -> tuple[list[Any], Placement]:
+) -> tuple[list[Buffer], Placement]:
     """Return the operands as ArrayImpls at a common placement, and the placement.
 
     requested: the shardings requested for a function's arguments and results.
@@ -136,7 +141,7 @@ def _primitive_holding(jaxpr: Jaxpr, x: Any) -> str:
     )
 
 
-def check_unread(x: Any, required_sharding: Any) -> None:
+def check_unread(x: Value, required_sharding: NamedSharding | None) -> None:
     """Raise ValueError if an unused operand's sharding differs from the requested one."""
     if required_sharding is None or committed_devices(x) is None:
         return
@@ -200,7 +205,7 @@ def requested_placement_of(
 
 
 def common_placement(
-    values: Sequence[Any],
+    values: Sequence[Value],
     name: str,
     requested: Placement | None = None,
     names: Sequence[str] = (),
@@ -308,7 +313,7 @@ def _common_mesh_placement(
     return partitions(mesh, ins, None if requested is None else requested.outs)
 
 
-def check_host_value(x: Any, required_sharding: Any) -> None:
+def check_host_value(x: Value, required_sharding: Sharding) -> None:
     """Raise ValueError for a NumPy operand to be sharded over devices of several processes."""
     if required_sharding.is_fully_replicated or required_sharding.is_fully_addressable:
         return
@@ -324,7 +329,7 @@ def check_host_value(x: Any, required_sharding: Any) -> None:
     )
 
 
-def matches_operand_sharding(x: Any, placement: Placement, k: int) -> bool:
+def matches_operand_sharding(x: Value, placement: Placement, k: int) -> bool:
     """Whether a value is on the right devices for operand number `k` of a program."""
     devices = committed_devices(x)
     if devices is None:
@@ -337,7 +342,7 @@ def matches_operand_sharding(x: Any, placement: Placement, k: int) -> bool:
 # ------------------------------------------------------------------------------ errors
 
 
-def committed_devices(x: Any) -> tuple[Any, ...] | None:
+def committed_devices(x: Value) -> tuple[Device, ...] | None:
     """Return the devices that a value or type is committed to; None: it is uncommitted."""
     sharding = multi_device_sharding(x)
     if sharding is not None:
@@ -349,7 +354,7 @@ def committed_devices(x: Any) -> tuple[Any, ...] | None:
     return declared.devices if isinstance(declared, SingleDeviceSharding) else None
 
 
-def check_meshes(name: str, values: Sequence[Any]) -> bool:
+def check_meshes(name: str, values: Sequence[Value]) -> bool:
     """Raise ValueError if operands or the current mesh have different meshes, and one of
     these meshes has `Explicit` axes.
 
@@ -397,7 +402,7 @@ def _describe_location(devices: Sequence[Any]) -> str:
     return f"with device ids {ids} on platform {devices[0].platform.upper()}"
 
 
-def describe_argument(i: int, x: Any, name: str, names: Sequence[str] = ()) -> str:
+def describe_argument(i: int, x: Value, name: str, names: Sequence[str] = ()) -> str:
     """Describe argument number `i` for an error; `names` are the known argument names."""
     called = names[i] if i < len(names) and names[i] else f"args[{i}]"
     aval = shaped(tuple(x.shape), x.dtype).str_short(False)
@@ -410,7 +415,7 @@ def describe_sharding(what: str, sharding: Any) -> str:
     return f"{what} {_describe_location(sharding.devices)}"
 
 
-def describe_devices(devices: Sequence[Any]) -> str:
+def describe_devices(devices: Sequence[Device]) -> str:
     """Describe the devices of a program for an error."""
     return f"a sharding {_describe_location(devices)}"
 
@@ -424,7 +429,7 @@ def incompatible_devices_error(first: str, second: str) -> ValueError:
     )
 
 
-def sharding_mismatch_error(requested: Any, x: Any) -> ValueError:
+def sharding_mismatch_error(requested: Sharding, x: Value) -> ValueError:
     """Return the error for an argument whose sharding differs from `in_shardings`."""
     aval = shaped(tuple(x.shape), x.dtype).str_short(False)
     return errors.value_error(

@@ -43,10 +43,11 @@ from . import cross_process_checks
 from .resharding import reshard, with_default_layout
 
 if TYPE_CHECKING:
-    from ...types.aliases import Value
+    from ...types.aliases import Aval, Value
+    from ..backends.jaxlib_types import Buffer
 
 
-def multi_device_sharding(x: Any) -> Any:
+def multi_device_sharding(x: Value) -> Any:
     """Return the sharding of a multi-device array, or None for any other value."""
     if type(x) not in ARRAYS or foreign(x):  # a type, for example, may have a sharding
         sharding = getattr(x, "sharding", None)
@@ -61,13 +62,13 @@ def multi_device_sharding(x: Any) -> Any:
 # ---------------------------------------------------------------- operands of programs
 
 
-def put_operand(x: Any, placement: Placement, i: int, keep_layout: bool = False) -> Any:
+def put_operand(x: Value, placement: Placement, i: int, keep_layout: bool = False) -> Buffer:
     """Return a value as an ArrayImpl, placed as operand number `i` of a program.
 
     keep_layout: keep a custom layout if only the layout is not the default.
     """
     if placement.mesh is not None:
-        return put_sharded(x, placement.sharding_in(i), keep_layout)
+        return put_sharded(x, placement.sharding_in(i), keep_layout)  # type: ignore[no-any-return]
     if type(x) in ARRAYS and not foreign(x):
         x._check_alive()
         return move_buffer(base_array(x), placement, keep_layout)
@@ -75,11 +76,11 @@ def put_operand(x: Any, placement: Placement, i: int, keep_layout: bool = False)
 
 
 def put_operands(
-    values: Sequence[Any],
+    values: Sequence[Value],
     placement: Placement,
     kept_indices: Sequence[int] | None = None,
     keep_layout: bool = False,
-) -> list[Any]:
+) -> list[Buffer]:
     """Return the values as ArrayImpls, placed as a program's operands.
 
     kept_indices: the values that the program takes; the others are returned unchanged.
@@ -93,24 +94,24 @@ def put_operands(
     return buffers
 
 
-def retained_constant(value: Any, placement: Placement) -> Any:
+def retained_constant(value: Value, placement: Placement) -> Buffer:
     """Return a captured constant as an ArrayImpl that its program keeps; unchanged for
     compile-only devices."""
     if placement.is_compile_only:
-        return value
+        return value  # type: ignore[no-any-return]
     if placement.mesh is not None:
-        return put_sharded(value, placement.replicated)
+        return put_sharded(value, placement.replicated)  # type: ignore[no-any-return]
     return move_buffer(retained_buffer(value, placement.uncommitted), placement)
 
 
-def put_result(value: Any, aval: Any, placement: Placement) -> Any:
+def put_result(value: Value, aval: Aval, placement: Placement) -> Buffer:
     """Return a NumPy value as an ArrayImpl, placed like results that a program computed."""
     if placement.mesh is not None:
-        return put_sharded(value, placement.replicated)
+        return put_sharded(value, placement.replicated)  # type: ignore[no-any-return]
     return transfers.put_numpy(value, aval, placement)
 
 
-def move_buffer(buffer: Any, placement: Placement, keep_layout: bool = False) -> Any:
+def move_buffer(buffer: Buffer, placement: Placement, keep_layout: bool = False) -> Buffer:
     """Return the ArrayImpl on one device in its default layout; itself if it is there
     already."""
     current = placement_of(buffer)
@@ -134,7 +135,7 @@ def move_buffer(buffer: Any, placement: Placement, keep_layout: bool = False) ->
 # ----------------------------------------------------------------------------- shards
 
 
-def put_sharded(x: Any, sharding: Any, keep_layout: bool = False) -> Any:
+def put_sharded(x: Value, sharding: Any, keep_layout: bool = False) -> Any:
     """Return a value as an ArrayImpl with this sharding.
 
     keep_layout: keep a custom layout if the sharding of the array is equivalent.
@@ -336,7 +337,7 @@ def _gathered(buffer: Any) -> Any:
     return shard_buffers(reshard(buffer, source, whole)(buffer))[0]
 
 
-def assemble(aval: Any, sharding: Any, shards: Sequence[Any]) -> Array:
+def assemble(aval: Aval, sharding: Any, shards: Sequence[Buffer]) -> Array:
     """Return the global array whose shards are already on this process's devices."""
     stored = aval_with_sharding(physical(aval), sharding)
     inner = sharding.cpp_sharding(len(stored.shape))

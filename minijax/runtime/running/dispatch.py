@@ -12,7 +12,7 @@ from __future__ import annotations
 import atexit
 from collections.abc import Callable, Sequence
 from itertools import chain
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -50,6 +50,10 @@ from .device_put import retained_constant
 from .program import Options, Program, Request, compile_lowered, drop_unused, lower
 from .resharding import with_operand_layouts
 
+if TYPE_CHECKING:
+    from ...types.aliases import Aval, Params, Results, Value
+    from ..backends.jaxlib_types import Buffer
+
 _programs: dict[Any, Program] = util.cache({})
 _MOST_PROGRAMS = 8192  # two keys for each program, which holds 100 kB of code
 # Checks of results; each is added when it is first enabled, so `run` pays for none before.
@@ -80,10 +84,10 @@ config.NO_EXECUTION.watch(_on_no_execution)
 
 def run(
     prim: Primitive,
-    args: tuple[Any, ...],
-    params: dict[str, Any],
+    args: tuple[Value, ...],
+    params: Params,
     requested: Placement | None = None,
-) -> Any:
+) -> Results:
     """Evaluate a primitive on concrete values."""
     if was_execution_forbidden:
         check_execution_allowed(f"jit({prim.name})")
@@ -159,7 +163,7 @@ def run(
     return program.wrap(out)[0] if program.has_wrapped_results else out[0]
 
 
-def run_region(prim: Primitive, args: tuple[Any, ...], params: dict[str, Any]) -> Any:
+def run_region(prim: Primitive, args: tuple[Value, ...], params: Params) -> Results:
     """Evaluate a primitive whose inner programs may contain shardings.
 
     Unused operands are dropped first, so that their devices do not matter.
@@ -175,7 +179,7 @@ def run_region(prim: Primitive, args: tuple[Any, ...], params: dict[str, Any]) -
 
 
 def execution_error(
-    error: Exception, buffers: Sequence[Any], kept_indices: Sequence[int] | None = None
+    error: Exception, buffers: Sequence[Buffer], kept_indices: Sequence[int] | None = None
 ) -> Exception:
     """Return a clearer error for a failed execution, if the cause is known.
 
@@ -252,8 +256,8 @@ def _compile_primitive(
 
 def program_of_one(
     prim: Primitive,
-    avals: Sequence[Any],
-    params: dict[str, Any],
+    avals: Sequence[Aval],
+    params: Params,
     placement: Placement,
 ) -> Program:
     """Return the program with which `run` evaluates a primitive."""
@@ -263,7 +267,7 @@ def program_of_one(
 
 
 def single_equation_jaxpr(
-    prim: Primitive, avals: Sequence[Any], params: dict[str, Any]
+    prim: Primitive, avals: Sequence[Aval], params: Params
 ) -> ClosedJaxpr:
     """Return a jaxpr with one equation."""
     out = abstract(prim, avals, params)
@@ -283,10 +287,10 @@ def compile_request(request: Request) -> Program:
 
 def run_program(
     program: Program,
-    buffers: Sequence[Any],
+    buffers: Sequence[Buffer],
     label: str,
     rerun: Callable[[], Any] | None = None,
-) -> list[Any]:
+) -> list[Value]:
     """Run a program on ArrayImpls, with the checks that are enabled.
 
     label: its name in messages.
@@ -303,7 +307,7 @@ def run_program(
     return out
 
 
-def eval_host_driven(closed: ClosedJaxpr, args: Sequence[Any]) -> list[Any]:
+def eval_host_driven(closed: ClosedJaxpr, args: Sequence[Value]) -> list[Value]:
     """Evaluate a host-driven program operation by operation, without dead code."""
     jaxpr = closed.jaxpr
     live, _ = dce_jaxpr(jaxpr, [True] * len(jaxpr.outvars), keep_in=True)
@@ -337,7 +341,7 @@ def is_nan_check_enabled() -> bool:
 
 def nan_check(
     name: str,
-    out: Sequence[Any],
+    out: Sequence[Value],
     reevaluate: Callable[[], Any] | None = None,
     program: Callable[[], tuple[ClosedJaxpr, Sequence[Any]]] | None = None,
 ) -> None:

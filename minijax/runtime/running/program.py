@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ...base import config, errors, log, monitoring
 from ...ir import hooks
@@ -30,6 +30,12 @@ from ..sharding.placement import Placement
 from ..sharding.shardings import NamedSharding
 from . import compile as compiler
 from . import pacing
+
+if TYPE_CHECKING:
+    from typing import NoReturn
+
+    from ...types.aliases import Aval, Value
+    from ..backends.jaxlib_types import Buffer, CompiledMemoryStats, Executable
 
 
 class Options(NamedTuple):
@@ -126,7 +132,7 @@ def lower(request: Request, form: Form = _OWN_FORM) -> Lowered:
 
 
 def compile_lowered(
-    lowered: Lowered, consts: Sequence[Any], compiler_options: dict[str, Any] | None = None
+    lowered: Lowered, consts: Sequence[Value], compiler_options: dict[str, Any] | None = None
 ) -> Program:
     """Compile a module, or load it from the disk cache.
 
@@ -165,7 +171,7 @@ def compile_lowered(
     return program
 
 
-def not_loaded(*_: Any, **__: Any) -> Any:
+def not_loaded(*_: object, **__: object) -> NoReturn:
     """Raise RuntimeError: `run` of a program for devices that this process lacks."""
     raise errors.error(
         RuntimeError,
@@ -207,11 +213,11 @@ class Program:
 
     def __init__(
         self,
-        executable: Any,
+        executable: Executable,
         placement: Placement,
-        out_avals: Sequence[Any],
-        in_avals: Sequence[Any] = (),
-        consts: Sequence[Any] = (),
+        out_avals: Sequence[Aval],
+        in_avals: Sequence[Aval] = (),
+        consts: Sequence[Value] = (),
         kept_indices: list[int] | None = None,
     ) -> None:
         self.executable = executable
@@ -242,7 +248,7 @@ class Program:
         self.ordered = False
         self.failures: Failures | None = None
 
-    def __call__(self, buffers: Sequence[Any]) -> list[Any]:
+    def __call__(self, buffers: Sequence[Buffer]) -> list[Value]:
         """Run on ArrayImpls; return ArrayImpls."""
         if self.kept_indices is not None:
             buffers = self.consts + [buffers[i] for i in self.kept_indices]
@@ -265,7 +271,7 @@ class Program:
         hooks.started.call(token)
         return out  # type: ignore[no-any-return]
 
-    def wrap(self, out: Sequence[Any]) -> list[Any]:
+    def wrap(self, out: Sequence[Buffer]) -> list[Value]:
         """Return the program's results as arrays; keys and tokens are wrapped."""
         if self.has_wrapped_results:
             return list(map(arrays.wrap, out, self.out_avals))
@@ -275,11 +281,11 @@ class Program:
         """Return the optimised HLO."""
         return "\n\n".join(m.to_string() for m in self.executable.hlo_modules())
 
-    def cost_analysis(self) -> Any:
+    def cost_analysis(self) -> dict[str, float]:
         """Return XLA's estimate of the program's cost, as a dict."""
         return compiler.cost_of(self.executable)
 
-    def memory_analysis(self) -> Any:
+    def memory_analysis(self) -> CompiledMemoryStats:
         """Return sizes of arguments, results, temporaries and code, in bytes."""
         return self.executable.get_compiled_memory_stats()
 

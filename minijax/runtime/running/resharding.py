@@ -10,7 +10,7 @@ Next: device_put.py, which chooses how a value gets to its devices.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ...base import util
 from ...ir.jaxpr import ClosedJaxpr, Jaxpr, Var
@@ -23,11 +23,16 @@ from ..sharding.placement import Placement, placement_of
 from ..sharding.shardings import aval_with_sharding, has_custom_layout
 from .program import Options, Program, Request, compile_lowered, lower
 
+if TYPE_CHECKING:
+    from ...types.aliases import Aval
+    from ..arrays.array import Array
+    from ..backends.jaxlib_types import Buffer
+
 _programs: dict[Any, Program] = util.cache({})
 _MOST_PROGRAMS = 1024
 
 
-def conversion(aval: Any, result_aval: Any, placement: Placement, name: str) -> Program:
+def conversion(aval: Aval, result_aval: Aval, placement: Placement, name: str) -> Program:
     """Return the program that returns its operand, of type `aval`, at `placement`.
 
     result_aval: the type of the result, which has its sharding.
@@ -45,7 +50,7 @@ def conversion(aval: Any, result_aval: Any, placement: Placement, name: str) -> 
     return program
 
 
-def reshard(buffer: Any, src_sharding: Any, sharding: Any) -> Callable[[Any], Any]:
+def reshard(buffer: Buffer, src_sharding: Any, sharding: Any) -> Callable[[Buffer], Buffer]:
     """Return a function that reshards such an ArrayImpl on the same devices."""
     placement = placements.partitions(
         placements.mesh_of(sharding), (src_sharding,), (sharding,)
@@ -56,7 +61,7 @@ def reshard(buffer: Any, src_sharding: Any, sharding: Any) -> Callable[[Any], An
     return lambda buffer: run([buffer]).consume_with_handlers(handlers)[0]
 
 
-def with_layout(buffer: Any, layout: Layout | None) -> Any:
+def with_layout(buffer: Buffer, layout: Layout | None) -> Buffer:
     """Return the ArrayImpl in this layout on the same devices; None: the default layout."""
     src_layout = buffer_layout(buffer)
     if layout_mode(src_layout) == layout_mode(layout):
@@ -69,15 +74,15 @@ def with_layout(buffer: Any, layout: Layout | None) -> Any:
         )
     placement = placement.with_layouts((src_layout,), (layout,))
     (out,) = conversion(buffer.aval, buffer.aval, placement, "with_layout")([buffer])
-    return out
+    return out  # type: ignore[no-any-return]
 
 
-def with_default_layout(buffer: Any) -> Any:
+def with_default_layout(buffer: Buffer) -> Buffer:
     """Return the ArrayImpl in the devices' default layout."""
     return with_layout(buffer, None) if has_custom_layout(buffer) else buffer
 
 
-def with_operand_layouts(program: Program, buffers: Sequence[Any]) -> Sequence[Any]:
+def with_operand_layouts(program: Program, buffers: Sequence[Buffer]) -> Sequence[Buffer]:
     """Return a program's operands in the layouts that it was compiled for."""
     if program.operand_layouts is None:
         return buffers
@@ -88,7 +93,7 @@ def with_operand_layouts(program: Program, buffers: Sequence[Any]) -> Sequence[A
     return out
 
 
-def array_with_layout(x: Any, layout: Layout | None) -> Any:
+def array_with_layout(x: Array, layout: Layout | None) -> Array:
     """Return the array in this layout on the same devices; None: the default layout.
 
     The words of a random key stay adjacent: their axes are the minor ones.

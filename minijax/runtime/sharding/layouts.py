@@ -14,10 +14,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ...base import errors
 from .shardings import Sharding, has_custom_layout, mark_custom_layout
+
+if TYPE_CHECKING:
+    from ...types.aliases import Shape
+    from ..backends.jaxlib_types import Buffer, CppSharding, Device, Executable
 
 
 class AutoLayout:
@@ -68,14 +72,14 @@ class Layout:
         minor_to_major = ",".join(map(str, reversed(self.major_to_minor)))
         return f"{{{minor_to_major}:T{tiles}}}" if tiles else f"{{{minor_to_major}}}"
 
-    def on(self, device: Any) -> Layout | None:
+    def on(self, device: Device) -> Layout | None:
         """Return the layout of an array on a device; None if it is the device's default."""
         layout = self
         if self.tiling and chooses_tiles(device):
             layout = Layout(self.major_to_minor)
         return None if layout.is_default else layout
 
-    def check(self, shape: tuple[int, ...], what: str) -> None:
+    def check(self, shape: Shape, what: str) -> None:
         """Raise ValueError unless the layout fits arrays of this shape."""
         if sorted(self.major_to_minor) != list(range(len(shape))):
             raise errors.value_error(
@@ -104,7 +108,7 @@ class Format:
 
     __slots__ = ("layout", "sharding")
 
-    def __init__(self, layout: Any = None, sharding: Any = None) -> None:
+    def __init__(self, layout: Layout | AutoLayout | None = None, sharding: Any = None) -> None:
         if layout is not None and not isinstance(layout, (Layout, AutoLayout)):
             raise errors.type_error(
                 "Invalid value received for the layout argument. Expected values are"
@@ -154,12 +158,12 @@ class Format:
         return self.sharding, None if self.layout.is_default else self.layout
 
 
-def chooses_tiles(device: Any) -> bool:
+def chooses_tiles(device: Device) -> bool:
     """Whether a device's default layouts have tiles, which depend on shape and dtype."""
     return device.platform not in ("cpu", "gpu", "cuda", "rocm")
 
 
-def check_tiles(layout: Layout, device: Any, what: str) -> None:
+def check_tiles(layout: Layout, device: Device, what: str) -> None:
     """Raise NotImplementedError for a user's tiles on a device that chooses its own."""
     if layout.tiling and chooses_tiles(device):
         raise errors.error(
@@ -181,7 +185,7 @@ def layout_of(native: Any) -> Layout:
     )
 
 
-def buffer_layout(buffer: Any) -> Layout | None:
+def buffer_layout(buffer: Buffer) -> Layout | None:
     """Return the layout of an ArrayImpl; None: the device's default."""
     if not has_custom_layout(buffer):
         return None
@@ -195,7 +199,9 @@ def layout_mode(layout: Layout | AutoLayout | None) -> str:
     return "auto" if isinstance(layout, AutoLayout) else layout.mode
 
 
-def result_shardings(executable: Any, shardings: Sequence[Any], device: Any) -> list[Any]:
+def result_shardings(
+    executable: Executable, shardings: Sequence[CppSharding], device: Device
+) -> list[Any]:
     """Return the C++ shardings of a program's results, marked where the layout is custom."""
     layouts = map(layout_of, executable.get_output_layouts())
     return [
@@ -204,7 +210,7 @@ def result_shardings(executable: Any, shardings: Sequence[Any], device: Any) -> 
     ]
 
 
-def argument_layouts(executable: Any, skip: int, device: Any) -> list[Layout | None]:
+def argument_layouts(executable: Executable, skip: int, device: Device) -> list[Layout | None]:
     """Return the layouts of a program's arguments after the first `skip`."""
     layouts = map(layout_of, executable.get_parameter_layouts()[skip:])
     return [layout.on(device) for layout in layouts]

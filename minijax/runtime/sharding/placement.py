@@ -12,7 +12,7 @@ sharding by one lookup in `by_sharding`.  Next: ../arrays/transfers.py.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -24,6 +24,10 @@ from . import layouts, shardings
 from .mesh import Mesh
 from .partition_spec import PartitionSpec
 from .shardings import NamedSharding, SingleDeviceSharding
+
+if TYPE_CHECKING:
+    from ...types.aliases import Aval, AxisName
+    from ..backends.jaxlib_types import Buffer, CppSharding, Device, Executable
 
 
 class _Key(NamedTuple):
@@ -83,7 +87,7 @@ class Placement:
         self.device = key.devices[0]
         self.platform = client.platform_of(self.device)
         self.is_spmd = key.mesh is not None and not key.replica_axes
-        self.cpp_sharding: Any = None
+        self.cpp_sharding: CppSharding = None
         self.replicated: NamedSharding | None = None
         if key.mesh is not None:
             self.replicated = NamedSharding(key.mesh, PartitionSpec())
@@ -160,13 +164,13 @@ class Placement:
             return SingleDeviceSharding(self.device)
         return self.ins[i] or self.replicated
 
-    def cpp_sharding_in(self, i: int, aval: Any) -> Any:
+    def cpp_sharding_in(self, i: int, aval: Aval) -> CppSharding:
         """Return the C++ sharding that operand number `i`, of stored type `aval`, must have."""
         if self.mesh is None:
             return self.sharding_of(aval)
         return self.sharding_in(i).cpp_sharding(len(aval.shape))
 
-    def accepts(self, i: int, buffer: Any) -> bool:
+    def accepts(self, i: int, buffer: Buffer) -> bool:
         """Whether an ArrayImpl can be operand number `i` of a program as it is."""
         if self.mesh is None:
             current = placement_of(buffer)
@@ -180,13 +184,13 @@ class Placement:
         return bool(shardings.of_buffer(buffer).is_equivalent_to(self.sharding_in(i), ndim))
 
     # ---- results
-    def sharding_of(self, aval: Any) -> Any:
+    def sharding_of(self, aval: Aval) -> CppSharding:
         """Return the C++ sharding of a value of type `aval` on the one device."""
         if aval.memory_space is HOST:
             return self.sharding_in_memory(HOST_KINDS[0])
         return self.cpp_sharding
 
-    def sharding_in_memory(self, kind: str) -> Any:
+    def sharding_in_memory(self, kind: str) -> CppSharding:
         """Return the C++ sharding of arrays in another memory of the one device."""
         cached = self._by_kind.get(kind)
         if cached is None:
@@ -194,19 +198,19 @@ class Placement:
             cached = self._by_kind.setdefault(kind, sharding)
         return cached
 
-    def result_types(self, avals: Sequence[Any]) -> list[Any]:
+    def result_types(self, avals: Sequence[Aval]) -> list[Aval]:
         """Return the types of a program's results, given those of its jaxpr: a replica's
         result is a shard."""
         if not self.replica_axes or self.outs is None:
             return list(avals)
-        out = []
+        out: list[Aval] = []
         for aval, sharding in zip(avals, self.outs, strict=True):
             pairs = zip(aval.shape, sharding.num_shards(len(aval.shape)), strict=True)
             out.append(aval.update(shape=tuple([n * k for n, k in pairs])))
         return out
 
     def results(
-        self, executable: Any, avals: Sequence[Any], in_avals: Sequence[Any] = ()
+        self, executable: Executable, avals: Sequence[Aval], in_avals: Sequence[Aval] = ()
     ) -> list[Any]:
         """Return the C++ shardings of a program's results, which have the types `avals`.
 
@@ -271,7 +275,7 @@ def _on_device(device: Any, committed: bool) -> _Key:
     return _Key((device,), committed, None, (), None, None, ())
 
 
-def on_device(device: Any, committed: bool = True, ins: Sequence[Any] = ()) -> Placement:
+def on_device(device: Device, committed: bool = True, ins: Sequence[Any] = ()) -> Placement:
     """Return the placement of programs and values on one device.
 
     ins: the shardings that a user has requested for the operands, if any.
@@ -288,11 +292,11 @@ def partitions(mesh: Mesh, ins: Sequence[Any], outs: Sequence[Any] | None = None
 
 
 def replicas(
-    devices: Sequence[Any],
+    devices: Sequence[Device],
     mesh: Mesh,
     ins: Sequence[Any],
     outs: Sequence[Any],
-    replica_axes: Sequence[tuple[Any, int]],
+    replica_axes: Sequence[tuple[AxisName, int]],
 ) -> Placement:
     """Return the placement of programs that run as one replica on each device.
 
@@ -308,7 +312,7 @@ def default_placement() -> Placement:
     return on_device(client.default_device(), committed=False)
 
 
-def placement_of(buffer: Any) -> Placement | None:
+def placement_of(buffer: Buffer) -> Placement | None:
     """Return the placement of a single-device ArrayImpl; None if it is sharded."""
     sharding = buffer._sharding
     cached = by_sharding.get(id(sharding))
@@ -320,9 +324,9 @@ def placement_of(buffer: Any) -> Placement | None:
     return None
 
 
-def mesh_of(sharding: Any) -> Any:
+def mesh_of(sharding: Any) -> Mesh:
     """Return the mesh of a sharding; if it has none, a one-dimensional mesh of its devices."""
     if isinstance(sharding, NamedSharding):
-        return sharding.mesh
+        return sharding.mesh  # type: ignore[return-value]
     row = np.array(sharding.devices, dtype=object)
     return Mesh(row, ("devices",))
