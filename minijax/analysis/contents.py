@@ -21,6 +21,13 @@ def read_vars(jaxpr: Jaxpr) -> set[Var]:
 
 
 @cached_on_jaxpr
+def types_in(jaxpr: Jaxpr) -> frozenset[Any]:
+    """Return the types of a jaxpr's variables, without those of jaxprs inside it."""
+    inputs = {v.aval for v in (*jaxpr.constvars, *jaxpr.invars)}
+    return frozenset(inputs | {v.aval for eqn in jaxpr.eqns for v in eqn.outs})
+
+
+@cached_on_jaxpr
 def contents(jaxpr: Jaxpr) -> list[Any]:
     """Return the objects in the params of a jaxpr's equations, also those in tuples.
 

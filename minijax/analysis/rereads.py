@@ -50,17 +50,15 @@ def chains(jaxpr: Jaxpr, *, inside: bool = False) -> Chains:
 
 @cached_on_jaxpr
 def _chains(jaxpr: Jaxpr, least: int) -> Chains:
+    prims = {eqn.primitive for eqn in jaxpr.eqns}
     called: dict[int, Chains] = {}
-    any_moves = any_shifts = False
-    for i, eqn in enumerate(jaxpr.eqns):
-        prim = eqn.primitive
-        if prim.facts.data_movement == "moved":
-            any_moves = True
-        elif prim.regions is not None and isinstance(prim.regions, _CALLS):
-            body = prim.regions.bodies(eqn.params)[0].jaxpr
-            called[i] = chains(body, inside=True)
-            any_shifts = any_shifts or called[i].shifts
-    if not any_moves and not any_shifts:
+    if any(isinstance(prim.regions, _CALLS) for prim in prims):
+        for i, eqn in enumerate(jaxpr.eqns):
+            regions = eqn.primitive.regions
+            if isinstance(regions, _CALLS):
+                called[i] = chains(regions.bodies(eqn.params)[0].jaxpr, inside=True)
+    any_moves = any(prim.facts.data_movement == "moved" for prim in prims)
+    if not any_moves and not any(call.shifts for call in called.values()):
         return _NONE
     if not _joins_moved(jaxpr, called, least):
         return _SHIFTS

@@ -49,25 +49,32 @@ def _live_equations(
     live: list[Equation] = []
     for eqn in reversed(eqns):
         outs = eqn.outs
-        if used.isdisjoint(outs) and not eqn.effects:
+        is_read = not used.isdisjoint(outs)
+        if not is_read and not eqn.effects:
             continue
-        flags = [v in used for v in outs]
-        if eqn.primitive.dce is not None:
-            pruned = eqn.primitive.dce(flags, eqn)
+        if len(outs) > 1 or not is_read or eqn.primitive.dce is not None:
+            pruned = _without_unused_results(eqn, [v in used for v in outs])
             if pruned is None:
                 continue
             eqn = pruned
-        elif False in flags:
-            eqn = eqn.replace(
-                outvars=[
-                    v if f or type(v) is DropVar else DropVar(v.aval)
-                    for v, f in zip(outs, flags, strict=True)
-                ]
-            )
         live.append(eqn)
         used.update(eqn.ins)
     live.reverse()
     return live, used
+
+
+def _without_unused_results(eqn: Equation, used_out: list[bool]) -> Equation | None:
+    """Return an equation that computes the used results; None if it has nothing to do."""
+    if eqn.primitive.dce is not None:
+        pruned: Equation | None = eqn.primitive.dce(used_out, eqn)
+        return pruned
+    if False not in used_out:
+        return eqn
+    outvars = [
+        v if used or type(v) is DropVar else DropVar(v.aval)
+        for v, used in zip(eqn.outs, used_out, strict=True)
+    ]
+    return eqn.replace(outvars=outvars)
 
 
 def dce_linear(jaxpr: Jaxpr) -> Jaxpr:

@@ -20,13 +20,14 @@ import math
 import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from jaxlib.mlir import ir
 from jaxlib.mlir._mlir_libs import _stablehlo as hlo
 
-from ...analysis.contents import closed_jaxprs_in
+from ...analysis.contents import closed_jaxprs_in, types_in
 from ...analysis.rereads import chains
 from ...base import config, errors, option, util
 from ...base.source import Source
@@ -703,8 +704,10 @@ def emit_jaxpr(
     ctx: Lowering, jaxpr: Jaxpr, consts: Sequence[MlirValue], args: Sequence[MlirValue]
 ) -> list[MlirValue]:
     """Emit a jaxpr's equations; return the values of its outputs."""
-    env: dict[Any, Any] = dict(zip(jaxpr.constvars, consts, strict=True))
+    env = _Env(ctx)
+    env.update(zip(jaxpr.constvars, consts, strict=True))
     env.update(zip(jaxpr.invars, args, strict=True))
+    read: Callable[[Any], MlirValue] = env.__getitem__
     emit = _emit_with_keys if has_keys(jaxpr) else emit_equation
     if ctx.module.placement is not None and has_explicit_shardings(jaxpr):
         emit = functools.partial(_emit_constrained, emit)
@@ -712,14 +715,10 @@ def emit_jaxpr(
         stored = chains(jaxpr).stored
         if stored:
             emit = functools.partial(_emit_stored, emit, stored)
-    literals: dict[Any, Any] = {}
     for eqn in jaxpr.eqns:
-        values = []
-        ctx.avals_in = avals = []
-        for a in eqn.ins:
-            values.append(_literal(ctx, a, literals) if type(a) is Literal else env[a])
-            avals.append(a.aval)
-        prim, outvars = eqn.primitive, eqn.outs
+        prim, ins, outvars = eqn.primitive, eqn.ins, eqn.outs
+        values = [*map(read, ins)]
+        ctx.avals_in = [*map(_aval, ins)]
         key = eqn.source, eqn.names, prim
         ctx.loc = ctx.locations.get(key) or _location(ctx, key)
         if prim.multiple_results:
@@ -733,22 +732,35 @@ def emit_jaxpr(
     ]
 
 
-def _literal(ctx: Lowering, a: Literal, seen: dict[Any, Any]) -> Any:
-    """Return the constant of a literal, emitted once per block."""
-    key = a.val, type(a.val), a.aval
-    if not a.val:  # 0.0 and -0.0 are equal, and differ
-        key = str(a.val), type(a.val), a.aval
-    value = seen.get(key)
-    if value is None:
-        value = seen[key] = ctx.constant(a.val, a.aval)
-    return value
+_aval = attrgetter("aval")
+
+
+class _Env(dict[Any, Any]):
+    """The values of a block's atoms: a literal read for the first time becomes a constant,
+    shared with equal literals."""
+
+    __slots__ = ("constants", "ctx")
+
+    def __init__(self, ctx: Lowering) -> None:
+        self.ctx = ctx
+        self.constants: dict[Any, Any] = {}
+
+    def __missing__(self, atom: Any) -> Any:
+        if type(atom) is not Literal:
+            raise KeyError(atom)
+        key = atom.val, type(atom.val), atom.aval
+        if not atom.val:  # 0.0 and -0.0 are equal, and differ
+            key = str(atom.val), type(atom.val), atom.aval
+        value = self.constants.get(key)
+        if value is None:
+            value = self.constants[key] = self.ctx.constant(atom.val, atom.aval)
+        return value
 
 
 @cached_on_jaxpr
 def has_explicit_shardings(jaxpr: Jaxpr) -> bool:
     """Whether the type of any value in a jaxpr has an explicit sharding."""
-    values = (*jaxpr.invars, *jaxpr.constvars, *(v for e in jaxpr.eqns for v in e.outs))
-    return any(v.aval.type_sharding.explicit is not None for v in values) or any(
+    return any(a.type_sharding.explicit is not None for a in types_in(jaxpr)) or any(
         has_explicit_shardings(p.jaxpr) for p in closed_jaxprs_in(jaxpr)
     )
 
@@ -813,9 +825,8 @@ def _emit_stored(
 @cached_on_jaxpr
 def has_keys(jaxpr: Jaxpr) -> bool:
     """Whether any value in a jaxpr has an extended dtype, such as that of keys."""
-    avals = {v.aval for eqn in jaxpr.eqns for v in eqn.outs}
-    avals.update(v.aval for v in (*jaxpr.invars, *jaxpr.constvars))
-    return any(map(dtypes.is_extended, {getattr(a, "dtype", None) for a in avals}))
+    kinds = {getattr(a, "dtype", None) for a in types_in(jaxpr)}
+    return any(map(dtypes.is_extended, kinds))
 
 
 def emit_equation(ctx: Lowering, eqn: Equation, values: list[MlirValue]) -> Any:
@@ -824,7 +835,8 @@ def emit_equation(ctx: Lowering, eqn: Equation, values: list[MlirValue]) -> Any:
     rule = prim.lower
     if type(rule) is ByPlatform:
         rule = rule.on(ctx.module.platform)
-    key = (rule, option.state(), *ctx.avals_in, *ctx.avals_out, *params.items())
+    avals = *ctx.avals_in, *ctx.avals_out
+    key = (rule, option.state(), *avals, *params, *params.values())
     try:
         recipe = ctx.recipes.get(key, UNSEEN)
     except TypeError:  # unhashable

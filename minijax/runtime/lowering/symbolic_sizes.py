@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from jaxlib.mlir import ir
 
-from ...analysis.contents import closed_jaxprs_in
+from ...analysis.contents import closed_jaxprs_in, types_in
 from ...base import errors
 from ...ir.jaxpr import ClosedJaxpr, Jaxpr
 from ...symbolic.dims import SymbolicDim, dimension_variables
@@ -59,8 +59,7 @@ def is_symbolic(aval: Aval) -> bool:
 
 def has_symbolic_dims(jaxpr: Jaxpr) -> bool:
     """Whether a program has symbolic dimensions."""
-    variables = (*jaxpr.invars, *(v for e in jaxpr.eqns for v in e.outs))
-    if any(is_symbolic(v.aval) for v in variables):
+    if any(map(is_symbolic, types_in(jaxpr))):
         return True
     # A loop, because `any` with a generator would recurse through C.
     for inner in closed_jaxprs_in(jaxpr):  # noqa: SIM110
