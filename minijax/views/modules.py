@@ -248,12 +248,11 @@ def lower_jaxpr_to_module(
       platforms: the single platform it is for.
       axis_context: the devices it is for; several devices replicate it.
       donated_args: the arguments whose memory results may use.
-      ordered_effects: the effects that tokens order in it.
       num_partitions: the number of devices on which it runs as one program.
       lowering_parameters: options of lowering.
       result_names: the names of its results.
-      num_const_args, in_avals, backend, arg_names: not used, since the program has its
-        inputs and their names.
+      num_const_args, in_avals, backend, arg_names, ordered_effects: not used, since the
+        program has its inputs, their names and its effects.
       shardings: shardings and memories: an error unless None, since types include them.
     """
     refused = {k: v for k, v in shardings.items() if v is not None}
@@ -273,7 +272,6 @@ def lower_jaxpr_to_module(
         platforms[0],
         partitions=num_partitions,
         donated=tuple(donated_args),
-        ordered=bool(ordered_effects),
         literals=True,
     )
     if lowering_parameters.for_export and lowered.callbacks:
