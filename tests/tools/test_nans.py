@@ -91,7 +91,7 @@ REPORTS = {
                   ("log", "NaN", "forward", "part", [("iteration of scan", 2)])),
     "argument": (jnp.sin, (np.float32(np.nan),), ("argument", "NaN", "forward", "", [])),
     "replica": (mj.pmap(lambda x: 1 / x), (jnp.array([1.0, 0.0]),),
-                ("div", "infinity", "forward", "FOUND", [("device of xla_pmap", 1)])),
+                ("div", "infinity", "forward", "REPORTS", [("device of xla_pmap", 1)])),
 }  # fmt: skip
 
 
