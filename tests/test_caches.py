@@ -483,6 +483,25 @@ def test_the_function_is_part_of_the_key():
         assert [one(first, 5), two(first, 5), one(first, 5)] == [(1, 5), (2, 5), (1, 5)]
 
 
+def test_the_context_is_part_of_the_key():
+    closed, now = mj.make_jaxpr(jnp.sin)(X), [1]
+    owner = lambda: None
+    for decorate, first in (
+        (util.cached_by(lambda value: True, lambda: now[0]), owner),
+        (util.cached(4, lambda: now[0]), 1),
+    ):
+        cached = decorate(lambda x: now[0])
+        for now[0] in (1, 2, 1):
+            assert cached(first) == now[0]
+    decorated = remembered, util.cached(4, core.tracing_context)
+    for cached, first in zip(
+        (d(lambda x: config.X64.value) for d in decorated), (closed, 1), strict=True
+    ):
+        for value in (False, True, False):
+            with mj.enable_x64(value):
+                assert cached(first) is value
+
+
 def test_numbers_of_different_types_differ():
     same = util.cached(8)(lambda x: (type(x), x))
     assert [same(x)[0] for x in (1, 1.0, True, 1)] == [int, float, bool, int]

@@ -63,7 +63,12 @@ def in_type_rule(reader):
 
 
 def in_lowering_rule(reader):
-    reader.prim.lower = lambda ctx, x: ctx.fun(reader.read, x)[0]
+    def lower(ctx, x):
+        aval = ctx.avals_out[0]
+        factor = np.full(aval.shape, reader.read(), np.float32)
+        return ctx.op("multiply", aval, x, ctx.constant(factor, aval))
+
+    reader.prim.lower = lower
     return reader
 
 
@@ -112,6 +117,7 @@ WAYS = {
     "grad of jit": lambda f: mj.grad(lambda x: (mj.jit(f)(x) ** 2).sum()),
     "vmap of jit": lambda f: lambda x: mj.vmap(mj.jit(f))(jnp.stack([x, x])),
     "checkpoint": lambda f: mj.grad(lambda x: (mj.checkpoint(f)(x) ** 2).sum()),
+    "jit of a series": lambda f: mj.jit(lambda x: f(f(f(f(x))))),
     "jit of map": lambda f: mj.jit(lambda x: lax.map(f, jnp.stack([x, x]))),
 }
 
