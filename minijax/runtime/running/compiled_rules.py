@@ -17,7 +17,7 @@ import contextlib
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from ...base import config, util
+from ...base import config, option, util
 from ...base.tracebacks import is_refusal
 from ...ir import hooks
 from ...ir.core import Primitive
@@ -54,7 +54,7 @@ class CompiledRule(NamedTuple):
 
 Make = Callable[..., tuple[ClosedJaxpr, Any]]
 _rules: dict[Any, CompiledRule | None] = util.cache({})
-_MOST_RULES = 4096  # as for programs of primitives
+_MOST_RULES = 8192  # two keys for each rule, as for programs of primitives
 _UNSEEN: Any = object()
 
 
@@ -99,19 +99,19 @@ def _run(
     if placement is None:
         return None
     try:
-        config_key = config.trace_key(), tuple(params.items())
-        key = (make, prim, needed, flags, placement, *config_key, *avals)
+        param_items = tuple(params.items())
+        key = (option.state(), make, prim, needed, flags, placement, param_items, *avals)
         rule = _rules.get(key, _UNSEEN)
     except TypeError:  # unhashable params
         return None
     if rule is _UNSEEN:
         if not _is_simple(prim):  # the key would keep the jaxprs in its params alive
             return None
-        staged = _staged(make, prim, flags, avals, params)
-        rule = None
-        if staged is not None:
-            with contextlib.suppress(NotImplementedError):  # an operation without a lowering
-                rule = _compiled(staged, prim.name, placement)
+        for_tracing = (config.trace_key(), *key[1:])
+        rule = _rules.get(for_tracing, _UNSEEN)
+        if rule is _UNSEEN:
+            rule = _rule(make, prim, flags, avals, params, placement)
+            util.remember(_rules, for_tracing, rule, _MOST_RULES)
         util.remember(_rules, key, rule, _MOST_RULES)
     if rule is None:
         return None
@@ -124,6 +124,17 @@ def _run(
             raise dispatch.execution_error(e, operands) from None
         buffers = buffers + out
     return [buffers[i] for i in result_indices], aux
+
+
+def _rule(
+    make: Make, prim: Primitive, flags: Any, avals: Any, params: Any, placement: Placement
+) -> CompiledRule | None:
+    """Return a rule as a program; None if the caller must apply it itself."""
+    staged = _staged(make, prim, flags, avals, params)
+    if staged is not None:
+        with contextlib.suppress(NotImplementedError):  # an operation without a lowering
+            return _compiled(staged, prim.name, placement)
+    return None
 
 
 def _staged(
