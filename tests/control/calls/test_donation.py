@@ -192,3 +192,10 @@ def test_a_mapped_function_donates_as_before():
     assert x.is_deleted()
     (eqn,) = mj.make_jaxpr(lambda x: mj.jvp(donating, (x,), (x,)))(jnp.ones(2)).eqns
     assert eqn.params["donated_invars"] == (False, False)
+
+
+def test_constants_of_an_inner_function_are_not_donated():
+    constant = jnp.arange(3.0)
+    donating = mj.jit(lambda x: x + constant, donate_argnums=0)
+    (eqn,) = mj.make_jaxpr(lambda x: donating(x))(jnp.ones(3)).eqns
+    assert len(eqn.invars) == 2 and eqn.params["donated_invars"] == (False, True)
