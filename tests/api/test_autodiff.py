@@ -202,3 +202,11 @@ def test_reduce_axes_must_be_empty():
     }.items():
         with pytest.raises(NotImplementedError, match=f"reduce_axes argument to {name}"):
             call(reduce_axes=("i",))
+
+
+def test_the_first_cotangent_has_the_type_of_the_result():
+    from minijax.api.autodiff import one
+    from minijax.types.avals import shaped
+
+    for weak in (False, True, False, True):
+        assert one(shaped((), jnp.dtype("float32"), weak)).weak_type is weak
