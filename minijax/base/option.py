@@ -79,6 +79,7 @@ _thread = _jax.config.Config("minijax:thread_options", OptionValues({}), **_in_k
 # look up the trace key only after a miss.  (With JAX's options, where JAX is loaded.)
 state: Callable[[], Any] = _jax.config.trace_context
 _MOST_STATES = 4096
+_states: dict[Any, Any] = util.cache({})
 _option_values: dict[Any, OptionValues] = util.cache({})
 _key_of_state: dict[Any, TraceKey] = util.cache({})
 _key_of_values: dict[Any, TraceKey] = util.cache({})  # values: of the recorded options
@@ -98,6 +99,12 @@ def recorded(fun: Callable[P, T]) -> Callable[P, T]:
             _recording.set_local(before)
 
     return recording
+
+
+def interned_state() -> Any:
+    """Return `state()` as the object to keep in keys: equal states are one object."""
+    now = state()
+    return util.remember(_states, now, now, _MOST_STATES)
 
 
 def trace_key() -> TraceKey:

@@ -300,11 +300,11 @@ def cached_by(
         @functools.wraps(fun)
         def cached(owner: Any, *args: Any) -> T:
             memo = results.of(owner)
-            key = (fun, args, None if context is None else context())
+            key = (fun, None if context is None else context(), *args)
             try:
                 value = memo.get(key, _MISSING)
             except TypeError:
-                key = (fun, hashable(args), key[2])
+                key = (*key[:2], *hashable(args))
                 value = memo.get(key, _MISSING)
             if value is _MISSING:
                 value = fun(owner, *args)

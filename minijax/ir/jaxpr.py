@@ -41,11 +41,11 @@ def cached_on_jaxpr(fun: Callable[..., T]) -> Callable[..., T]:
 
     @wraps(fun)
     def cached(jaxpr: Jaxpr, *args: Any) -> T:
-        key = (fun, args)
+        key: Any = (fun, *args) if args else fun
         try:
             value = jaxpr.memo.get(key, _MISSING)
         except TypeError:
-            key = (fun, util.hashable(args))
+            key = (fun, *util.hashable(args))
             value = jaxpr.memo.get(key, _MISSING)
         if value is _MISSING:
             value = jaxpr.memo.setdefault(key, fun(jaxpr, *args))

@@ -319,12 +319,12 @@ def remembered(fun: Callable[..., T]) -> Callable[..., T]:
     def cached(closed: ClosedJaxpr, *args: Any) -> T:
         if any(isinstance(c, (Tracer, Reference)) for c in closed.consts):
             return fun(closed, *args)  # a cached result would keep tracers alive
-        memo, ids = closed.jaxpr.memo, list(map(id, closed.consts))
-        key = (fun, args, config.trace_key(), STATE.axes)
+        memo, ids = closed.jaxpr.memo, tuple(map(id, closed.consts))
+        key = (fun, config.trace_key(), STATE.axes, *args)
         try:
             entry = memo.get(key)
         except TypeError:
-            key = (fun, util.hashable(args), *key[2:])
+            key = (*key[:3], *util.hashable(args))
             entry = memo.get(key)
         if entry is None or entry[0] != ids:
             # The entry keeps the constants alive, so no other object can get their ids.

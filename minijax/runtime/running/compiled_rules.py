@@ -112,7 +112,7 @@ def _run(
         if rule is _UNSEEN:
             rule = _rule(make, prim, flags, avals, params, placement)
             util.remember(_rules, for_tracing, rule, _MOST_RULES)
-        util.remember(_rules, key, rule, _MOST_RULES)
+        util.remember(_rules, (option.interned_state(), *key[1:]), rule, _MOST_RULES)
     if rule is None:
         return None
     program, operand_indices, result_indices, aux = rule

@@ -239,6 +239,7 @@ def _find_program(
     if program is None:
         program = _compile_primitive(prim, avals, params, placement)
         program = util.remember(programs, for_tracing, program, _MOST_PROGRAMS)
+    key = option.interned_state(), *key[1:]
     return util.remember(programs, key, program, _MOST_PROGRAMS)
 
 
