@@ -60,8 +60,31 @@ def stage_body(
     The trace is cached by function and types, so that a loop that runs again is not
     compiled again.  If `fun` only calls the function `user`, messages name the latter.
     """
-    user = None if user is fun else user  # a key with `fun` would be a reference cycle
-    return _stage_body(fun, in_tree, tuple(avals), transform, user)
+    named = None if user is None or user is fun else _NamedFunction(user)
+    return _stage_body(fun, in_tree, tuple(avals), transform, named)
+
+
+class _NamedFunction:
+    """The function that messages name, as a part of a cache's key.
+
+    It is compared by identity, since a callable need not be hashable.  The traced function
+    keeps it alive; the key holds it weakly, since it often holds the cache.
+    """
+
+    __slots__ = ("_id", "get")
+
+    def __init__(self, fun: Callable[..., Any]) -> None:
+        self._id = id(fun)
+        try:
+            self.get: Callable[[], Any] = weakref.ref(fun)
+        except TypeError:
+            self.get = lambda: fun
+
+    def __hash__(self) -> int:
+        return self._id
+
+    def __eq__(self, other: object) -> bool:
+        return type(other) is _NamedFunction and other.get() is self.get()
 
 
 _NO_KEYWORDS = tree.structure({})
@@ -79,12 +102,12 @@ def _stage_body(
     in_tree: Any,
     avals: tuple[Any, ...],
     transform: str,
-    user: Callable[..., Any] | None,
+    named: _NamedFunction | None,
 ) -> Body:
     names: Any = ()
-    if user is None:  # otherwise its parameters are different ones
+    if named is None:  # otherwise its parameters are different ones
         names = ArgNames(fun, tree.treedef_tuple([in_tree, _NO_KEYWORDS]), ())
-    flat = FlatFun(fun, in_tree, transform, user or fun)
+    flat = FlatFun(fun, in_tree, transform, None if named is None else named.get())
     jaxpr, consts = flat.stage(avals, names, own_name(fun) or transform)
     return Body(jaxpr, consts, flat.out_tree)
 

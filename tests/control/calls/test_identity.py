@@ -136,6 +136,29 @@ def test_functions_that_cannot_be_compared(kind):
     assert mj.make_jaxpr(f)(X)(X)[0] == 2.0
 
 
+class Slotted:
+    """Cannot own its caches."""
+
+    __slots__ = ("__weakref__",)
+
+    def __call__(self, x):
+        return x + 1
+
+
+@pytest.mark.parametrize("kind", [Slotted, Unhashable, lambda: lambda x: x + 1])
+def test_functions_that_loops_call_are_freed(kind):
+    gc.disable()  # without cycles, nothing waits for the collector
+    try:
+        f = kind()
+        lax.map(f, ROWS)
+        lax.map(f, ROWS)
+        alive = weakref.ref(f)
+        del f
+        assert alive() is None
+    finally:
+        gc.enable()
+
+
 def test_static_values_are_compared_with_their_types():
     seen = []
 
