@@ -11,11 +11,10 @@ import numpy as np
 import pytest
 
 import minijax as mj
-from minijax.base import util
+from minijax.base import above, util
 from minijax.control.calls import cache_misses
 from minijax.control.calls import jitted as jitting
 from minijax.control.effects import checkify_errors, effects
-from minijax.ir import hooks
 from minijax.passes import ad_util
 from minijax.runtime.running import compile as compiler
 from minijax.runtime.running import dispatch
@@ -368,7 +367,7 @@ def test_deferred_operations_work_in_all_threads_and_after_an_interrupt(monkeypa
             time.sleep(0.02)
             lib.add = max
 
-    monkeypatch.setattr(hooks, "load", load)
+    monkeypatch.setattr(above, "load", load)
     with pytest.raises(KeyboardInterrupt):
         lib.add(1, 2)
     cache = []
