@@ -35,6 +35,16 @@ def linear_program():
     return mj.make_jaxpr(lambda x, y: (2 * x, x - y, jnp.cumsum(y)))(X, X)
 
 
+def linear_loop():
+    """A linear scan, whose last carry and whose two stacks of ys are results."""
+
+    def loop(x, y):
+        carry, ys = lax.scan(lambda c, v: (c + v, (2 * c, v - c)), x, y)
+        return carry, *ys
+
+    return mj.make_jaxpr(loop)(X, X)
+
+
 def linearized(closed, *args):
     out = linearize_jaxpr(closed, *args)
     return out.primal, out.linear, out.residuals, out.num_new, out.nonzero_out
@@ -52,6 +62,11 @@ CASES = {
         transpose_jaxpr,
         linear_program,
         ((FLAGS[3], nonzero, force) for nonzero in OUTS[1:] for force in FLAGS),
+    ),
+    "transpose of scan": (
+        transpose_jaxpr,
+        linear_loop,
+        ((FLAGS[3], nonzero, FLAGS[3]) for nonzero in OUTS[1:]),
     ),
     "batch": (
         batch_jaxpr,

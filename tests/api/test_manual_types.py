@@ -427,6 +427,24 @@ def test_lanes_that_cannot_be_sharded(f, name, n, says):
         mj.make_jaxpr(mj.vmap(mapped(f), spmd_axis_name=name))(LANES[:n])
 
 
+def test_axes_in_types_are_in_the_order_of_the_mesh():
+    """So that the types of a value, and of another that is given such a type, are equal."""
+    mesh = mj.make_mesh((2, 2), ("b", "a"), AUTO)
+    seen = []
+
+    def f(x):
+        kinds = mj.typeof(x).manual_axis_type
+        struct = mj.ShapeDtypeStruct(x.shape, x.dtype, manual_axis_type=kinds)
+        mj.eval_shape(lambda v: seen.append(mj.typeof(v)), struct)
+        seen.extend([mj.typeof(jnp.zeros_like(struct)), mj.typeof(x)])
+        return x
+
+    spec = P("b", "a")
+    mj.make_jaxpr(mj.shard_map(f, mesh=mesh, in_specs=spec, out_specs=spec))(np.ones((4, 4)))
+    assert [t.str_short(True) for t in seen] == ["f32[2,2]{V:(b,a)}"] * 3
+    assert seen[0] == seen[1] == seen[2]
+
+
 def test_types_are_found_once():
     """Of operations over axes in scope, too, which the checked types need many of."""
     primitives = []

@@ -219,6 +219,14 @@ def test_python_runs_once_a_signature():
 # ------------------------------------------------------------------------------- nesting
 
 
+def test_nested_pmaps_of_different_sizes():
+    """The program has a multiple of both sizes as replicas."""
+    two, three = (pmap(lambda v: lax.psum(v, "j"), axis_name="j") for _ in range(2))
+    a, b = np.arange(2.0, dtype=np.float32)[None], np.arange(3.0, dtype=np.float32)[None]
+    first, second = pmap(lambda a, b: (two(a), three(b)))(a, b)
+    assert first.tolist() == [[1, 1]] and second.tolist() == [[3, 3, 3]]
+
+
 def test_nested_pmaps():
     x = jnp.arange(16.0).reshape(2, 4, 2)
     inner = pmap(lambda v: (lax.psum(v, "j"), lax.psum(v, ("i", "j"))), axis_name="j")

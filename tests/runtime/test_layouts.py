@@ -237,6 +237,23 @@ def test_programs_with_custom_layouts():
         mj.ShapeDtypeStruct((2, 3), "float32", sharding=auto)
 
 
+def test_layouts_of_functions_with_unread_arguments_and_captured_arrays():
+    captured = jnp.arange(6.0).reshape(2, 3)
+    unread = jnp.ones((3, 2))
+
+    def f(a, b):
+        return b + captured
+
+    jitted = mj.jit(f, in_shardings=(None, BACK_HERE))
+    for operand in (X, with_layout(), np.asarray(X)):
+        np.testing.assert_array_equal(jitted(unread, operand), X + captured)
+    for lowered in (jitted.lower(unread, X), mj.jit(f).lower(unread, with_layout())):
+        compiled = lowered.compile()
+        first, second = compiled.input_formats[0]
+        assert first is None and second.layout.major_to_minor == (1, 0)
+        np.testing.assert_array_equal(compiled(unread, with_layout()), X + captured)
+
+
 def test_layouts_of_keys():
     keys = mj.random.split(mj.random.key(0), (2, 3))
     back = with_layout(keys)

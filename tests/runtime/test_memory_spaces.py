@@ -52,6 +52,15 @@ def test_results_stay_where_the_operands_are(wrap):
         np.testing.assert_array_equal(wrap(lambda x: x.sum())(on_host), X.sum())
 
 
+def test_results_over_a_mesh_are_in_the_memory_of_their_type():
+    mesh = mj.make_mesh((2,), ("x",), axis_types=(mj.sharding.AxisType.Auto,))
+    x = mj.device_put(X, mj.NamedSharding(mesh, mj.P("x")))
+    for _ in range(2):
+        here, there = mj.jit(lambda x: (x * 2, mj.device_put(x, Space.Host)))(x)
+        assert here.sharding.spec == there.sharding.spec == mj.P("x")
+        assert (kind(here), kind(there)) == ("device", "pinned_host")
+
+
 def test_one_function_for_both_memories():
     f = mj.jit(lambda x: x * 3)
     for x in (mj.device_put(X, s) for s in (Space.Device, Space.Host) * 2):

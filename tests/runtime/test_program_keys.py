@@ -40,6 +40,19 @@ def test_devices():
             assert fun(x).devices() == {device}
 
 
+def test_the_default_device():
+    """Uncommitted operands are moved there, and committed ones are not."""
+    one, other = mj.devices()[:2]
+    uncommitted = jnp.arange(3.0)
+    placed = mj.device_put(uncommitted, one)
+    for fun in (mj.jit(double), mj.jit(lambda x: x * 2 + 1), jnp.negative):
+        for device in (one, other, one, other):
+            with mj.default_device(device):
+                out = fun(uncommitted)
+                assert out.devices() == {device} and not out.committed
+                assert fun(placed).devices() == {one}
+
+
 def test_names_of_mesh_axes():
     jitted = mj.jit(double)
     meshes = [mj.make_mesh((2,), (name,)) for name in "ab"]

@@ -5,7 +5,7 @@ import pytest
 
 import minijax as mj
 import minijax.numpy as jnp
-from minijax import tree_util
+from minijax import lax, tree_util
 from minijax.sharding import Mesh, NamedSharding, SingleDeviceSharding
 from minijax.sharding import PartitionSpec as P
 
@@ -35,6 +35,21 @@ def test_unneeded_arguments_may_be_on_any_device(f, places):
         np.testing.assert_array_equal(out, VALUE * 2)
     out = f.lower(a, b).compile()(a, b)
     assert out.devices() == b.devices()
+
+
+@pytest.mark.parametrize(
+    "f",
+    [
+        lambda a, b: lax.cond(True, lambda a, b: b * 2, lambda a, b: b * 3, a, b),
+        lambda a, b: lax.scan(lambda c, x: (c, x[1] * 2), 0.0, (a, b))[1],
+        lambda a, b: lax.fori_loop(0, 1, lambda i, c: (c[0], c[1] * 2), (a, b))[1],
+    ],
+    ids=["cond", "scan", "fori_loop"],
+)
+def test_operands_that_no_branch_or_step_needs_may_be_on_any_device(f):
+    out = f(on(3), on(2))
+    assert out.devices() == {DEVICES[2]} and out.committed
+    np.testing.assert_array_equal(out, VALUE * 2)
 
 
 def test_such_arguments_commit_no_result():
