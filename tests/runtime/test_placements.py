@@ -93,6 +93,15 @@ def test_an_unread_argument_may_decide_the_devices():
             assert y.sharding.is_equivalent_to(x.sharding, 2)
 
 
+def test_programs_without_unread_arguments_have_the_shardings_of_the_others():
+    mesh = mj.make_mesh((4, 2), ("x", "y"), axis_types=(AxisType.Auto,) * 2)
+    ins = [NamedSharding(mesh, P(*spec)) for spec in (("x",), ("y",), ())]
+    assert placements.partitions(mesh, ins).with_operands([0, 2]).ins == (ins[0], ins[2])
+    values = np.arange(8.0, dtype=np.float32), np.array([1, 5, 2], np.float32)
+    rows, whole = (mj.device_put(v, s) for v, s in zip(values, ins[::2], strict=True))
+    assert jnp.setdiff1d(rows, whole).tolist() == [0, 3, 4, 6, 7]  # reads two of five
+
+
 def test_a_call_waits_for_failures_over_a_mesh():
     def fails_late(x):
         time.sleep(0.2)
