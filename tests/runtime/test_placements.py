@@ -112,3 +112,26 @@ def test_a_call_waits_for_failures_over_a_mesh():
     for _ in range(2):
         with pytest.raises(Exception, match="too late"):
             f(mj.device_put(X, ROWS))
+
+
+OPERATIONS = {
+    "operation": mj.lax.neg,
+    "bind": lambda x: mj.lax.neg_p.bind(x),
+    "numpy": jnp.negative,
+    "jit": mj.jit(lambda x: -x),
+    "grad": mj.grad(lambda x: jnp.sin(x).sum()),
+    "vmap": mj.vmap(jnp.sin),
+    "jvp": lambda x: mj.jvp(jnp.sin, (x,), (x,))[1],
+}
+
+
+@pytest.mark.parametrize("name", OPERATIONS)
+def test_the_default_device_precedes_uncommitted_operands(name):
+    f, x = OPERATIONS[name], jnp.arange(8.0)
+    placed = mj.device_put(x, mj.devices()[2])
+    for device in (None, mj.devices()[1], None, mj.devices()[3]):
+        with mj.default_device(device):
+            assert f(x).devices() == {device or mj.devices()[0]}
+            assert f(placed).devices() == {mj.devices()[2]}
+    with mj.set_mesh(MESH):
+        assert len(f(x).devices()) == 4

@@ -27,9 +27,9 @@ from ...passes.batch import Axis, no_name
 from ...passes.linearize import LinearizedJaxpr, linearize_jaxpr
 from ...passes.stage import stage_closed
 from ..arrays.array import ArrayImpl
-from ..sharding import placement as placements
 from ..sharding.placement import Placement
 from . import dispatch
+from .device_assignment import common_placement_on_device
 from .program import Options, Program, Request
 
 if TYPE_CHECKING:
@@ -95,7 +95,7 @@ def _run(
         elif x._sharding is not sharding:
             return None
         avals.append(x.aval)
-    placement = placements.by_sharding.get(id(sharding))
+    placement = common_placement_on_device(sharding)
     if placement is None:
         return None
     try:

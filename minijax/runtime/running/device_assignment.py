@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ...analysis.contents import contents
-from ...base import config, errors
+from ...base import config, errors, option
 from ...ir.jaxpr import Jaxpr, cached_on_jaxpr, closed_jaxprs
 from ...types import dtypes
 from ...types.avals import shaped
@@ -104,12 +104,30 @@ def _single_placement(values: Sequence[Any]) -> Placement | None:
             sharding = x._sharding
         elif x._sharding is not sharding:
             return None
+    return common_placement_on_device(sharding)
+
+
+def common_placement_on_device(sharding: Any) -> Placement | None:
+    """Return the placement of operands that all have this C++ sharding; None if they are on
+    several devices, or if a mesh or a default device takes precedence."""
     placement = placements.by_sharding.get(id(sharding))
-    if placement is None or placement.committed:
+    if placement is None or placement.committed or not _was_default_set:
         return placement
-    # A mesh or default device, if set, takes precedence over uncommitted operands.
     has_default = config.MESH.value is not None or config.DEFAULT_DEVICE.value is not None
     return None if has_default else placement
+
+
+# Whether a mesh or a default device was ever set: until then dispatch reads no option.
+_was_default_set = False
+
+
+def _on_default(value: Any, local: bool) -> None:
+    global _was_default_set
+    _was_default_set = _was_default_set or value not in (None, option.UNSET)
+
+
+config.MESH.watch(_on_default)
+config.DEFAULT_DEVICE.watch(_on_default)
 
 
 @cached_on_jaxpr

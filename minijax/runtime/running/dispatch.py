@@ -38,11 +38,11 @@ from ..arrays.array import ArrayImpl, KeyArray
 from ..arrays.operands import to_buffer
 from ..arrays.tokens import Token
 from ..lowering import nesting
-from ..sharding import placement as placements
 from ..sharding.placement import Placement
 from . import shutdown
 from .device_assignment import (
     check_meshes,
+    common_placement_on_device,
     place_values,
     requested_placement_of,
 )
@@ -114,9 +114,7 @@ def run(
     # Single-device shardings are canonical objects that are never freed, so one lookup by id
     # replaces a comparison of devices, memories and commitment.
     placement = (
-        placements.by_sharding.get(id(sharding))
-        if same_sharding and requested is None
-        else None
+        common_placement_on_device(sharding) if same_sharding and requested is None else None
     )
     if placement is None:
         if requested is None:
