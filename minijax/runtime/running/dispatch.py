@@ -230,6 +230,8 @@ def _find_program(
         exported = (x for x in params.values() if hasattr(x, "memo"))
         if inner := next(chain(sub_jaxprs(params), exported), None):
             programs = programs_of(inner)
+            if (cached := programs.get(key)) is not None:
+                return cached
     if key is None:
         return _compile_primitive(prim, avals, params, placement)
     for_tracing = (config.trace_key(), *key[1:])
