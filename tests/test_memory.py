@@ -391,7 +391,8 @@ def test_the_latest_executables_are_few(monkeypatch):
 def test_clear_caches():
     f = mj.jit(fresh())
     y = f(X)
-    steps(f)(X)
+    body = lambda c, _: (f(c), c)  # as long as it lives, its programs do
+    lax.scan(body, X, None, length=2)
     mj.pmap(f)(X)
     remaining = list(dispatch._with_programs)
     assert remaining

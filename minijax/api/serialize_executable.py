@@ -200,11 +200,12 @@ def deserialize_and_load(
             mesh, *([_sharding_from_state(mesh, s) for s in row] for row in (ins, outs))
         )
     consts = [retained_constant(c, target) for c in state["consts"]]
-    kept, results = state["kept"], state["results"]
+    kept_indices, results = state["kept"], state["results"]
     # The executable has the layouts.
-    target = target.with_layouts([None] * len(kept), [None] * len(results))
-    all_kept = len(kept) == len(state["arguments"]) and not consts
-    program = Program(executable, target, results, (), consts, None if all_kept else kept)
+    target = target.with_layouts([None] * len(kept_indices), [None] * len(results))
+    if len(kept_indices) == len(state["arguments"]) and not consts:
+        kept_indices = None  # all of them
+    program = Program(executable, target, results, (), consts, kept_indices)
     stages: Any = _LoadedStages(state, in_tree, out_tree)
     return Compiled(stages, program)
 

@@ -498,8 +498,8 @@ def permute_jaxpr(
     ins: for each input the index of an old input, or the type of an unused new one.
     outs: the indices of the old outputs to return; None for all.
     """
-    kept = None if outs is None else tuple(outs)
-    return ClosedJaxpr(_permuted(closed.jaxpr, tuple(ins), kept), closed.consts)
+    out_indices = None if outs is None else tuple(outs)
+    return ClosedJaxpr(_permuted(closed.jaxpr, tuple(ins), out_indices), closed.consts)
 
 
 @cached_on_jaxpr

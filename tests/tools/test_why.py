@@ -46,7 +46,7 @@ def test_a_program_is_compiled_again_for_other_devices():
     f(jnp.ones(2))
     f(mj.device_put(jnp.ones(2), mj.devices()[1]))
     (_, second) = changes(tools.why(f), "compile")
-    assert {"place", "committed"} == {c["what"] for e in tools.why(f).events for c in e.changes}
+    assert {"placement"} == {c["what"] for e in tools.why(f).events for c in e.changes}
     assert second[0][0] == ""
 
 

@@ -333,8 +333,8 @@ def _is_away_from_host(buffer: Any, target: Any, kind: str | None = None) -> boo
 def _gathered(buffer: Any) -> Any:
     """Return the value of a sharded array on one of its devices."""
     source = shardings.of_buffer(buffer)
-    whole = NamedSharding(placements.mesh_of(source), PartitionSpec())
-    return shard_buffers(reshard(buffer, source, whole)(buffer))[0]
+    replicated = NamedSharding(placements.mesh_of(source), PartitionSpec())
+    return shard_buffers(reshard(buffer, source, replicated)(buffer))[0]
 
 
 def assemble(aval: Aval, sharding: Any, shards: Sequence[Buffer]) -> Array:

@@ -94,13 +94,15 @@ class Placement:
             self.uncommitted = self
             return
         self._by_kind: dict[str, Any] = {}
-        plain = _on_device(self.device, key.committed)
-        if key != plain:  # arrays have the same C++ sharding in any layout
-            base = _intern(plain)
+        base_key = _on_device(self.device, key.committed)
+        if key != base_key:  # arrays have the same C++ sharding in any layout
+            base = _intern(base_key)
             self.cpp_sharding, self.uncommitted = base.cpp_sharding, base.uncommitted
             return
         self.cpp_sharding = compat.SingleDeviceSharding(self.device)
-        self.uncommitted = _intern(plain._replace(committed=False)) if key.committed else self
+        self.uncommitted = (
+            _intern(base_key._replace(committed=False)) if key.committed else self
+        )
 
     def __repr__(self) -> str:
         parts = [", ".join(map(str, self.devices))]
