@@ -80,7 +80,7 @@ def abstract(prim: Primitive, avals: Sequence[Aval], params: Params) -> Any:
         if len(_types) > 100_000:
             _types.clear()
         if not any(map(_lives_on, params.values())):
-            _types[key] = out
+            _types[option.interned_state(), *key[1:]] = out
     return out
 
 

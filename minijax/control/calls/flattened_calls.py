@@ -257,7 +257,8 @@ class FlattenedDispatch:
                 out: tuple[Any, Any, bool] = self.cache_miss(*args, **kwargs)
                 fits = out[1] is not None and on_one_device(out[1])
                 route = Route(out[1], leaves, out[0]) if fits else None
-                util.remember(self.routes, key, route, _MOST_ROUTES)
+                stored_key = in_tree, option.interned_state(), *key[2:]
+                util.remember(self.routes, stored_key, route, _MOST_ROUTES)
                 return out[0], None, False
             try:
                 return route(leaves), None, False

@@ -859,7 +859,8 @@ def _record(ctx: Lowering, key: tuple[Any, ...], eqn: Equation, state: str) -> A
     if state is UNSEEN:
         # Most equations occur once, so record only from the second occurrence on.
         if all(map(is_value_param, eqn.params.values())):
-            util.remember(ctx.recipes, key, SEEN, MAX_RECIPES)
+            stored_key = key[0], option.interned_state(), *key[2:]
+            util.remember(ctx.recipes, stored_key, SEEN, MAX_RECIPES)
         return None
     types = [ctx.type(a) for a in ctx.avals_in]
     several = eqn.primitive.multiple_results
