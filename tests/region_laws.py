@@ -95,9 +95,9 @@ def tells_dependence(jaxpr, values, tight):
         now = [np.asarray(y) for y in run(jaxpr, *changed)]
         did = [not np.array_equal(a, b) for a, b in zip(base, now, strict=True)]
         wrong = [d and not s for d, s in zip(did, flags, strict=True)]
-        assert not any(wrong), f"operand {i} moves {did}, and is said to move {flags}"
+        assert not any(wrong), f"operand {i} moves {did}, and is declared to move {flags}"
         if tight:
-            assert did == flags, f"operand {i} moves {did}, and is said to move {flags}"
+            assert did == flags, f"operand {i} moves {did}, and is declared to move {flags}"
 
 
 def moved(x):

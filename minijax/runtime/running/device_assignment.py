@@ -5,7 +5,7 @@ program and those passed to `jit` decide as well: together they request a placem
 these must name the same devices; uncommitted operands are moved there. If nothing is committed or
 requested, the computation runs on the default device.
 
-This module runs no program.  Next: ../running/dispatch.py.
+Operands that are elsewhere are moved by device_put.py.  Next: dispatch.py.
 """
 
 from __future__ import annotations

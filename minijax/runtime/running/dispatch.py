@@ -225,15 +225,14 @@ def _find_program(
     If its params hold jaxprs, the program is cached with the first of them, and freed with
     it.
     """
-    programs: dict[Any, Program] = _programs
-    if key is not None:
-        exported = (x for x in params.values() if hasattr(x, "memo"))
-        if inner := next(chain(sub_jaxprs(params), exported), None):
-            programs = programs_of(inner)
-            if (cached := programs.get(key)) is not None:
-                return cached
     if key is None:
         return _compile_primitive(prim, avals, params, placement)
+    programs: dict[Any, Program] = _programs
+    exported = (x for x in params.values() if hasattr(x, "memo"))
+    if inner := next(chain(sub_jaxprs(params), exported), None):
+        programs = programs_of(inner)
+        if (cached := programs.get(key)) is not None:
+            return cached
     for_tracing = (config.trace_key(), *key[1:])
     program = programs.get(for_tracing)
     if program is None:
